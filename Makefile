@@ -1,0 +1,45 @@
+# Every command of the project. `make help` explains them.
+.DEFAULT_GOAL := help
+SHELL := /bin/bash
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+INSTALLED := $(VENV)/.installed
+export PYTHONPATH := lambda:bootstrap:scripts
+
+.PHONY: help
+help: ## Show this list
+	@grep -hE '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-16s %s\n", $$1, $$2}'
+
+$(INSTALLED): requirements-dev.lock
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "PayPilot needs Python 3.11 or later, and this is " + sys.version.split()[0])'
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements-dev.lock
+	@touch $@
+
+.PHONY: setup
+setup: $(INSTALLED) ## Create .venv from the locks
+
+.PHONY: run
+run: $(INSTALLED) ## Serve the slice on this machine (PORT, PAYPILOT_DATA_DIR, DECISION_API_TOKEN)
+	@exec $(BIN)/python scripts/serve.py
+
+.PHONY: test
+test: $(INSTALLED) ## Run the tests
+	$(BIN)/python -m pytest
+
+.PHONY: check
+check: $(INSTALLED) ## Lint, types and formats; writes nothing
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy lambda/paypilot bootstrap/paypilot_bootstrap scripts
+
+.PHONY: fmt
+fmt: $(INSTALLED) ## Format the code
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+
+.PHONY: lock
+lock: $(INSTALLED) ## Pin the dependencies again, with hashes, from requirements*.in
+	$(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header --upgrade requirements.in -o requirements.lock
+	$(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header --upgrade -c requirements.lock requirements-dev.in -o requirements-dev.lock

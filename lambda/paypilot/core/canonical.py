@@ -1,0 +1,45 @@
+"""Canonical JSON (RFC 8785) and digests.
+
+What is hashed here is frozen: a changed byte changes every digest that a caller or an auditor holds.
+`tests/unit/test_canonical.py` keeps a golden vector.
+"""
+
+import hashlib
+import json
+
+# RFC 8785 numbers are IEEE doubles: past this an integer has no exact double.
+LARGEST_EXACT_INTEGER = 2**53 - 1
+
+
+def canonical_json(value: object) -> bytes:
+    """The RFC 8785 bytes of `value`: objects, arrays, strings, integers, booleans and null.
+
+    Raises `ValueError` for what this project never hashes: a float, an integer with no exact double,
+    a key that isn't ASCII text (so that sorting by code point is sorting by UTF-16 unit), a lone surrogate.
+    """
+    _check(value)
+    text = json.dumps(value, ensure_ascii=False, allow_nan=False, sort_keys=True, separators=(",", ":"))
+    return text.encode("utf-8")
+
+
+def digest(data: bytes) -> str:
+    """`sha256:` and the 64 hex digits of `data`'s SHA-256."""
+    return "sha256:" + hashlib.sha256(data).hexdigest()
+
+
+def _check(value: object) -> None:
+    if value is None or isinstance(value, str | bool):
+        return
+    if isinstance(value, int):
+        if abs(value) > LARGEST_EXACT_INTEGER:
+            raise ValueError("an integer past 2^53 - 1 has no canonical form")
+    elif isinstance(value, list):
+        for item in value:
+            _check(item)
+    elif isinstance(value, dict):
+        for key, item in value.items():
+            if not (isinstance(key, str) and key.isascii()):
+                raise ValueError("a key that is not ASCII text has no canonical form here")
+            _check(item)
+    else:
+        raise ValueError(f"{type(value).__name__} has no canonical form here")
