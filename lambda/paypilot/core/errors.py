@@ -1,0 +1,133 @@
+"""What the slice answers instead of a decision.
+
+    Problem                         never raised itself
+    ├── NotFound                    404  not_found
+    ├── MethodNotAllowed            405  method_not_allowed
+    ├── AuthNotConfigured           503  auth_not_configured
+    ├── Unauthorized                401  unauthorized
+    ├── InvalidQuery                422  invalid_query
+    ├── AuditUnavailable            503  audit_unavailable       the one worth retrying
+    ├── Internal                    500  internal
+    └── Refusal                     never raised itself; leaves a row in decision_refusals
+        ├── IdempotencyKeyInvalid   422  idempotency_key_invalid
+        ├── IdempotencyKeyReused    422  idempotency_key_reused
+        ├── ReportKeyReused         409  report_key_reused
+        ├── BodyTooLarge            413  body_too_large
+        ├── InvalidJson             422  invalid_json
+        ├── NotAnObject             422  not_an_object
+        ├── DuplicateField          422  duplicate_field
+        ├── UnknownField            422  unknown_field
+        ├── ClientIdInBody          422  client_id_in_body
+        ├── MissingField            422  missing_field
+        ├── InvalidType             422  invalid_type
+        └── InvalidValue            422  invalid_value
+
+`detail` says what is allowed and never repeats what was sent; `field` names a field.
+"""
+
+from typing import ClassVar
+
+
+class Problem(Exception):
+    """An answer that is not a decision. `code`, `status` and `title` are facts of the class."""
+
+    code: ClassVar[str]
+    status: ClassVar[int]
+    title: ClassVar[str]
+
+    def __init__(self, detail: str, *, field: str | None = None) -> None:
+        super().__init__(detail)
+        self.detail = detail
+        self.field = field
+
+
+class NotFound(Problem):
+    code, status, title = "not_found", 404, "Not found"
+
+
+class MethodNotAllowed(Problem):
+    """`allowed` is the value of the `Allow` header."""
+
+    code, status, title = "method_not_allowed", 405, "Method not allowed"
+
+    def __init__(self, allowed: str) -> None:
+        super().__init__(f"This path answers to {allowed}.")
+        self.allowed = allowed
+
+
+class AuthNotConfigured(Problem):
+    code, status, title = "auth_not_configured", 503, "Authentication is not configured"
+
+
+class Unauthorized(Problem):
+    code, status, title = "unauthorized", 401, "Unauthorized"
+
+
+class InvalidQuery(Problem):
+    code, status, title = "invalid_query", 422, "Invalid query parameter"
+
+
+class AuditUnavailable(Problem):
+    code, status, title = "audit_unavailable", 503, "The record cannot be reached"
+
+
+class Internal(Problem):
+    code, status, title = "internal", 500, "Internal error"
+
+
+class Refusal(Problem):
+    """A refusal that is recorded. `gate` is where it was refused; `refusal_id` is its row, once it is written."""
+
+    gate: ClassVar[str] = "body"
+    refusal_id: str | None = None
+
+
+class IdempotencyKeyInvalid(Refusal):
+    code, status, title = "idempotency_key_invalid", 422, "Invalid Idempotency-Key"
+    gate = "idempotency_key"
+
+
+class IdempotencyKeyReused(Refusal):
+    code, status, title = "idempotency_key_reused", 422, "Idempotency-Key reused with another request"
+    gate = "idempotency_key"
+
+
+class ReportKeyReused(Refusal):
+    code, status, title = "report_key_reused", 409, "Report key reused with another report"
+    gate = "report_key"
+
+
+class BodyTooLarge(Refusal):
+    code, status, title = "body_too_large", 413, "Body too large"
+
+
+class InvalidJson(Refusal):
+    code, status, title = "invalid_json", 422, "Invalid JSON"
+
+
+class NotAnObject(Refusal):
+    code, status, title = "not_an_object", 422, "Not a JSON object"
+
+
+class DuplicateField(Refusal):
+    code, status, title = "duplicate_field", 422, "Duplicate field"
+
+
+class UnknownField(Refusal):
+    code, status, title = "unknown_field", 422, "Unknown field"
+
+
+class ClientIdInBody(Refusal):
+    code, status, title = "client_id_in_body", 422, "The client is known by its token"
+
+
+class MissingField(Refusal):
+    code, status, title = "missing_field", 422, "Missing field"
+
+
+class InvalidType(Refusal):
+    code, status, title = "invalid_type", 422, "Invalid type"
+
+
+class InvalidValue(Refusal):
+    code, status, title = "invalid_value", 422, "Invalid value"

