@@ -1,0 +1,95 @@
+"""The decision, against the contract's own tables."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from paypilot.core.decide import Decision, FailedPayment, churn_risk, decide
+from paypilot.rules import current_ruleset
+
+RULESET = current_ruleset()
+
+# The contract's rules table: rule -> (days or None for never, action, tone).
+TABLE: dict[str, tuple[int | None, str, str]] = {
+    "card_expired": (1, "request_card_update", "friendly_routine"),
+    "insufficient_funds": (3, "wait_and_retry", "soft_no_pressure"),
+    "generic_decline": (2, "retry_and_verify", "calm_helpful"),
+    "issuer_do_not_retry": (None, "request_new_payment_method", "plain_no_blame"),
+    "card_details_invalid": (None, "request_card_update", "plain_no_blame"),
+    "direct_debit_not_retried": (None, "request_manual_payment", "plain_no_blame"),
+    "retries_exhausted": (None, "request_new_payment_method", "plain_no_blame"),
+}
+DEFAULT = (2, "retry_and_verify", "calm_helpful")
+
+COUNTS = st.integers(0, 1000)
+ATTEMPTS = st.integers(1, 1000)
+CODES = st.sampled_from(sorted(TABLE)) | st.from_regex(r"[A-Za-z0-9][A-Za-z0-9._:/-]{0,20}", fullmatch=True)
+
+
+def decided(code: str, attempt: int = 1, prior_failures: int = 0) -> Decision:
+    return decide(FailedPayment("in_1", code, attempt, prior_failures), RULESET)
+
+
+@pytest.mark.parametrize(("code", "row"), TABLE.items())
+def test_a_listed_code_fires_its_own_rule(code: str, row: tuple[int | None, str, str]) -> None:
+    decision = decided(code)
+    assert (decision.rule, decision.matched) == (code, True)
+    assert (decision.retry_in_days, decision.action, decision.tone) == row
+
+
+def test_the_table_lists_the_contracts_rules_and_no_other() -> None:
+    assert set(RULESET.rules) == set(TABLE)
+
+
+@pytest.mark.parametrize(
+    "code", ["default", "Card_Expired", "CARD_EXPIRED", "card_expired.", "card", "unheard_of", "foo:R01"]
+)
+def test_any_other_code_falls_through_to_the_default_and_says_so(code: str) -> None:
+    decision = decided(code)
+    assert (decision.rule, decision.matched) == ("default", False)
+    assert (decision.retry_in_days, decision.action, decision.tone) == DEFAULT
+
+
+@pytest.mark.parametrize(
+    ("attempt", "prior_failures", "risk"),
+    [
+        (1, 0, "low"),
+        (1, 1, "medium"),
+        (1, 2, "medium"),
+        (1, 3, "high"),
+        (2, 0, "medium"),
+        (2, 1, "medium"),
+        (2, 2, "high"),
+        (3, 0, "high"),
+        (1000, 1000, "high"),
+        (1, 1000, "high"),
+    ],
+)
+def test_churn_risk_at_every_edge(attempt: int, prior_failures: int, risk: str) -> None:
+    assert churn_risk(attempt, prior_failures) == risk
+
+
+@pytest.mark.parametrize(("code", "days"), [("insufficient_funds", 2), ("generic_decline", 1), ("card_expired", 1)])
+def test_high_risk_retries_one_day_sooner_and_never_sooner_than_one_day(code: str, days: int) -> None:
+    decision = decided(code, attempt=3)
+    assert (decision.retry_in_days, decision.churn_risk, decision.escalated) == (days, "high", True)
+
+
+@given(CODES, ATTEMPTS, COUNTS)
+def test_never_stays_never_and_nothing_is_sooner_than_a_day(code: str, attempt: int, prior_failures: int) -> None:
+    decision = decided(code, attempt, prior_failures)
+    listed = TABLE.get(code, DEFAULT)[0]
+    if listed is None:
+        assert decision.retry_in_days is None
+    else:
+        assert decision.retry_in_days == (max(1, listed - 1) if decision.escalated else listed)
+    assert decision.matched == (code in TABLE)
+    assert decision.escalated == (decision.churn_risk == "high")
+
+
+@given(ATTEMPTS, COUNTS)
+def test_risk_never_falls_as_failures_add_up(attempt: int, prior_failures: int) -> None:
+    order = ["low", "medium", "high"]
+    risk = order.index(churn_risk(attempt, prior_failures))
+    assert order.index(churn_risk(attempt, prior_failures + 1)) >= risk
+    assert order.index(churn_risk(attempt + 1, prior_failures)) >= risk
