@@ -34,6 +34,10 @@ check: $(INSTALLED) ## Lint, types and formats; writes nothing
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy lambda/paypilot bootstrap/paypilot_bootstrap scripts
 
+.PHONY: witness
+witness: $(INSTALLED) ## Start the MCP server as a client does and check what it must and must not match
+	$(BIN)/python scripts/witness.py
+
 .PHONY: fmt
 fmt: $(INSTALLED) ## Format the code
 	$(BIN)/ruff check --fix .

@@ -20,12 +20,17 @@
         ├── ClientIdInBody          422  client_id_in_body
         ├── MissingField            422  missing_field
         ├── InvalidType             422  invalid_type
-        └── InvalidValue            422  invalid_value
+        ├── InvalidValue            422  invalid_value
+        ├── NotARailCode            422  not_a_rail_code
+        └── RailRefused             422  rail_refused
 
 `detail` says what is allowed and never repeats what was sent; `field` names a field.
 """
 
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
+
+if TYPE_CHECKING:
+    from paypilot.core.rails import WhyRefused
 
 
 class Problem(Exception):
@@ -131,3 +136,21 @@ class InvalidType(Refusal):
 
 class InvalidValue(Refusal):
     code, status, title = "invalid_value", 422, "Invalid value"
+
+
+class NotARailCode(Refusal):
+    """The rail is known and this is no code of it: refused, so that a typing error can't fall through."""
+
+    code, status, title = "not_a_rail_code", 422, "Not a code of this rail"
+    gate = "rules_table"
+
+
+class RailRefused(Refusal):
+    """The rail is registered and answers nothing. `why` is its published refusal."""
+
+    code, status, title = "rail_refused", 422, "This rail refuses every lookup"
+    gate = "rules_table"
+
+    def __init__(self, detail: str, *, why: "WhyRefused", field: str | None = None) -> None:
+        super().__init__(detail, field=field)
+        self.why = why

@@ -1,0 +1,129 @@
+"""An MCP server over the rail tables (stdio). It reads what its package carries: no network, no model."""
+
+import argparse
+from dataclasses import dataclass
+from typing import Annotated
+
+from mcp.server import MCPServer
+from mcp.server.mcpserver.exceptions import ToolError
+from mcp.types import ToolAnnotations
+from pydantic import Field
+
+from paypilot.core.errors import Problem, RailRefused
+from paypilot.core.rails import PERSON_RULE, Answer, DecisionRow, WhyRefused, policy_at
+from paypilot.rails import load_registry
+
+REGISTRY = load_registry()
+READ_ONLY = ToolAnnotations(read_only_hint=True, open_world_hint=False)
+
+RailName = Annotated[str, Field(description="The payment rail.", json_schema_extra={"enum": [*sorted(REGISTRY.rails)]})]
+Code = Annotated[str, Field(description="The return code exactly as the bank sent it, such as R01 or AM04.")]
+Attempt = Annotated[int, Field(ge=1, le=1000, description="How often this entry has failed; 1 is the first.")]
+
+server = MCPServer(
+    name="paypilot-rails",
+    title="PayPilot rails",
+    instructions=(
+        "Look up what may happen next to a failed bank debit by its return code: the same debit, later, not "
+        "another processor now. Where matched is false the code is not listed, and the debit must not go "
+        "again. policy is PayPilot's own choice; all else carries its sources. A refusal is an answer."
+    ),
+    log_level="WARNING",
+)
+
+
+@dataclass(frozen=True)
+class Decisions:
+    """A rail's decisions with the codes that reach each; or, where the rail refuses, `refusal` and none."""
+
+    rail: str
+    name: str
+    scope: str
+    version: str
+    person_rule: str
+    fall_through_row: int | None
+    decisions: list[DecisionRow]
+    refusal: WhyRefused | None
+
+
+@dataclass(frozen=True)
+class Explanation:
+    """An answer in sentences, for a person to read, beside the answer itself."""
+
+    text: str
+    answer: Answer
+
+
+@server.tool(title="Look up a return code", annotations=READ_ONLY, structured_output=True)
+def lookup_return_code(code: Code, rail: RailName = "ach") -> Answer:
+    """Whether a returned bank debit may go again, and what must change first. An unlisted code never may."""
+    try:
+        return REGISTRY.lookup(rail, code)
+    except Problem as problem:
+        raise ToolError(_refused(problem)) from problem
+
+
+@server.tool(title="List a rail's decisions", annotations=READ_ONLY, structured_output=True)
+def list_decisions(rail: RailName = "ach") -> Decisions:
+    """Every decision that a rail knows, with the codes that reach it; or why the rail refuses."""
+    try:
+        found = REGISTRY.rail(rail)
+    except Problem as problem:
+        raise ToolError(_refused(problem)) from problem
+    return Decisions(
+        rail=found.name,
+        name=found.document["name"],
+        scope=found.document["scope"],
+        version=found.version,
+        person_rule=PERSON_RULE,
+        fall_through_row=found.document["fall_through_row"],
+        decisions=found.decisions(),
+        refusal=found.refusal,
+    )
+
+
+@server.tool(title="Explain a return code", annotations=READ_ONLY, structured_output=True)
+def explain(code: Code, rail: RailName = "ach", attempt: Attempt = 1) -> Explanation:
+    """The answer for a return code in sentences, with what sources disagree about and where it was read."""
+    answer = lookup_return_code(code, rail)
+    row = next(row for row in REGISTRY.rail(rail).decisions() if row.row == answer.row)
+    policy, limit = policy_at(answer, attempt), answer.limit
+    sentences = [f"{rail} {answer.code}: {answer.title or 'no title known'}.", answer.reason]
+    if answer.matched:
+        sentences.append(row.why)
+    if limit:
+        most = f"At most {limit.reinitiations} reinitiations within {limit.within_days} days"
+        used_up = " They are used up." if policy == limit.when_used_up else ""
+        sentences.append(f"{most} of {limit.counted_from}.{used_up}")
+    if answer.family:
+        sentences.append(f"Family: {answer.family}.")
+    if answer.refund_window:
+        sentences.append(f"Refund window: {answer.refund_window}.")
+    if answer.suggested_action:
+        sentences.append(f"Suggested by the sources: {answer.suggested_action}")
+    if answer.note:
+        sentences.append(answer.note)
+    for each in answer.disagreements:
+        sentences.append(f"Sources disagree about {each.about}. Taken: {each.taken}")
+    when = f"in {policy.retry_in_days} days" if policy.retry_in_days else "no retry"
+    sentences.append(f"PayPilot's own policy after failure {attempt}: {policy.action}, {when}.")
+    if answer.sources:
+        sentences.append(f"Sources: {'; '.join(source.title for source in answer.sources)}.")
+    return Explanation(" ".join(sentences), answer)
+
+
+def _refused(problem: Problem) -> str:
+    """A refusal by its name, and what would change it where the rail says so."""
+    if isinstance(problem, RailRefused):
+        return f"{problem.code}: {problem.detail} What would change it: {problem.why.what_would_change_it}"
+    return f"{problem.code}: {problem.detail}"
+
+
+def main() -> None:
+    """Serve on standard input and output until the client closes them."""
+    argparse.ArgumentParser(prog="paypilot-rails-mcp", description=__doc__).parse_args()
+    server.run("stdio")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,182 @@
+"""The MCP server: what it answers and declares, that it reaches nothing, and that the witness notices."""
+
+import os
+import socket
+import subprocess
+import sys
+import zipfile
+from pathlib import Path
+
+import anyio
+import paypilot_rails_mcp
+import pytest
+from mcp import Client
+
+from paypilot.rails import load_registry
+
+REPOSITORY = Path(__file__).parents[2]
+SERVERS = Path(__file__).parent / "servers"
+UV = Path(sys.executable).with_name("uv")
+
+
+def call(*calls):
+    """The results of these (tool, arguments) calls through a real client session, in order."""
+
+    async def session():
+        async with Client(paypilot_rails_mcp.server) as client:
+            return [await client.call_tool(tool, arguments) for tool, arguments in calls]
+
+    return anyio.run(session)
+
+
+def witness(*command, seconds="20"):
+    """Run the witness script on a server's command, or on the one that .mcp.json names."""
+    script = [sys.executable, REPOSITORY / "scripts/witness.py", "--seconds", seconds, "--"]
+    return subprocess.run([*script, *command], capture_output=True, text=True)
+
+
+def faulty(server):
+    """The command of a server under tests/rails/servers; a client passes no PYTHONPATH on."""
+    path = os.pathsep.join([str(REPOSITORY / "lambda"), str(REPOSITORY / "scripts/mcp_server")])
+    return ["env", f"PYTHONPATH={path}", sys.executable, str(SERVERS / server)]
+
+
+def refuse_to_connect(*_args, **_kwargs):
+    raise AssertionError("a tool reached for the network")
+
+
+def test_every_tool_answers_with_sockets_that_raise(monkeypatch):
+    asked = [
+        (tool, {"rail": rail, **({} if tool == "list_decisions" else {"code": code})})
+        for tool in ("lookup_return_code", "list_decisions", "explain")
+        for rail, code in (("ach", "R01"), ("ach", "R99"), ("sepa", "AM04"), ("bacs", "0"))
+    ]
+
+    async def session():
+        async with Client(paypilot_rails_mcp.server) as client:
+            for name in ("socket", "create_connection", "create_server", "getaddrinfo", "socketpair"):
+                monkeypatch.setattr(socket, name, refuse_to_connect)
+            with pytest.raises(AssertionError, match="reached for the network"):
+                socket.create_connection(("127.0.0.1", 9))
+            results = [await client.call_tool(tool, arguments) for tool, arguments in asked]
+            monkeypatch.undo()
+            return results
+
+    for (tool, arguments), result in zip(asked, anyio.run(session), strict=True):
+        refused = arguments["rail"] == "bacs" and tool != "list_decisions"
+        assert result.is_error is refused, (tool, arguments, result.content)
+
+
+def test_a_lookup_answers_ach_unless_another_rail_is_named():
+    ach, sepa = call(("lookup_return_code", {"code": "R11"}), ("lookup_return_code", {"code": "AM04", "rail": "sepa"}))
+    assert (ach.structured_content["rail"], ach.structured_content["row"]) == ("ach", 4)
+    assert (sepa.structured_content["rail"], sepa.structured_content["goes_again"]) == ("sepa", "yes")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "name"),
+    [
+        ({"code": "r01"}, "not_a_rail_code"),
+        ({"code": "R100"}, "not_a_rail_code"),
+        ({"code": "R01", "rail": "fedwire"}, "not_found"),
+        ({"code": "0", "rail": "bacs"}, "rail_refused"),
+    ],
+)
+def test_what_has_no_answer_is_refused_by_name(arguments, name):
+    for result in call(("lookup_return_code", arguments), ("explain", arguments)):
+        assert result.is_error
+        assert f": {name}: " in result.content[0].text
+
+
+def test_bacs_lists_no_decision_and_says_why_and_what_would_change_it():
+    [result] = call(("list_decisions", {"rail": "bacs"}))
+    assert result.structured_content["decisions"] == []
+    refusal = result.structured_content["refusal"]
+    assert refusal["why"] and refusal["what_would_change_it"] and refusal["may_be_cited"]
+
+
+def test_an_explanation_says_when_the_reinitiations_are_used_up():
+    second, third = call(("explain", {"code": "R01", "attempt": 2}), ("explain", {"code": "R01", "attempt": 3}))
+    assert "used up" not in second.structured_content["text"]
+    assert "in 3 days" in second.structured_content["text"]
+    assert "used up" in third.structured_content["text"]
+    assert "no retry" in third.structured_content["text"]
+
+
+def test_every_code_of_every_rail_can_be_explained():
+    registry = load_registry()
+    asked = [
+        ("explain", {"code": row["code"], "rail": rail.name})
+        for rail in registry.rails.values()
+        for row in rail.document["codes"] + rail.document["unlisted"]
+    ]
+    for (_, arguments), result in zip(asked, call(*asked), strict=True):
+        assert not result.is_error, (arguments, result.content)
+        assert arguments["code"] in result.structured_content["text"]
+
+
+def test_the_witness_holds_on_the_server_that_clients_are_told_to_start():
+    finished = witness()
+    assert finished.returncode == 0, finished.stdout + finished.stderr
+    assert finished.stdout.count("witnessed: ") == 5
+
+
+@pytest.mark.parametrize(
+    ("server", "control"),
+    [
+        ("answers_empty.py", "positive_r11_is_row_4_and_unauthorized"),
+        ("matches_everything.py", "negative_an_unlisted_code_is_row_5_and_not_matched"),
+        ("one_tool_more.py", "exactly_the_three_tools"),
+        ("may_write.py", "each_declared_read_only_and_closed_world"),
+    ],
+)
+def test_the_witness_fails_and_names_the_control(server, control):
+    finished = witness(*faulty(server))
+    assert finished.returncode == 1
+    assert f"FAILED {control}: " in finished.stdout, finished.stdout + finished.stderr
+
+
+def test_the_witness_does_not_wait_for_a_server_that_answers_nothing():
+    finished = witness(*faulty("answers_nothing.py"), seconds="1")
+    assert finished.returncode == 1
+    assert "FAILED handshake: no answer within 1 s" in finished.stdout, finished.stdout + finished.stderr
+
+
+def test_the_built_wheel_holds_just_the_server_and_the_tables_and_runs_in_a_fresh_environment(tmp_path):
+    run(
+        [
+            sys.executable,
+            "-m",
+            "pip",
+            "wheel",
+            "--quiet",
+            "--no-deps",
+            "--no-build-isolation",
+            "--wheel-dir",
+            tmp_path,
+            REPOSITORY / "scripts/mcp_server",
+        ]
+    )
+    [wheel] = tmp_path.glob("*.whl")
+    tables = {f"paypilot/rails/{path.name}" for path in (REPOSITORY / "lambda/paypilot/rails").glob("*.json")}
+    core = {f"paypilot/core/{name}.py" for name in ("__init__", "canonical", "errors", "rails")}
+    names = {name for name in zipfile.ZipFile(wheel).namelist() if ".dist-info/" not in name}
+    assert names == tables | core | {
+        "paypilot/__init__.py",
+        "paypilot/rails/__init__.py",
+        "paypilot_rails_mcp.py",
+    }
+
+    lock = (REPOSITORY / "requirements-dev.lock").read_text().splitlines()
+    constraints = tmp_path / "constraints.txt"
+    constraints.write_text("\n".join(line.rstrip(" \\") for line in lock if "--hash=" not in line))
+    fresh = tmp_path / "fresh"
+    run([UV, "venv", "--quiet", "--python", sys.executable, fresh])
+    run([UV, "pip", "install", "--quiet", "--python", fresh / "bin/python", "-c", constraints, wheel])
+    finished = witness(str(fresh / "bin/paypilot-rails-mcp"))
+    assert finished.returncode == 0, finished.stdout + finished.stderr
+
+
+def run(command):
+    finished = subprocess.run(command, capture_output=True, text=True)
+    assert finished.returncode == 0, finished.stdout + finished.stderr
