@@ -14,6 +14,7 @@ from typing import Any, TypeVar
 import psycopg
 from psycopg import errors as postgres
 from psycopg.abc import PQGen
+from psycopg.pq import TransactionStatus
 
 from paypilot.core.errors import AuditUnavailable
 from paypilot.iam_login import database_token
@@ -67,7 +68,9 @@ class Database:
                         "Idempotency-Key or report_key nothing is done twice."
                     ) from error
             except BaseException:
-                self.drop()
+                # Whatever it was, a connection in the middle of something is not used again.
+                if not self._idle():
+                    self.drop()
                 raise
         raise AssertionError("the last try returns or raises")
 
@@ -77,6 +80,10 @@ class Database:
         self._local.connection = None
         if connection is not None:
             connection.close()
+
+    def _idle(self) -> bool:
+        connection: Connection | None = getattr(self._local, "connection", None)
+        return connection is not None and connection.info.transaction_status is TransactionStatus.IDLE
 
     def _connection(self, deadline: float) -> Connection:
         connection: Connection | None = getattr(self._local, "connection", None)

@@ -4,7 +4,6 @@ Errors say what is allowed and never repeat what was sent.
 """
 
 import base64
-import binascii
 import json
 import re
 import urllib.parse
@@ -252,19 +251,23 @@ def _read_object(request: Request) -> dict[str, Any]:
 def _read_body(request: Request) -> bytes:
     if not request.body_is_base64:
         body = request.body.encode("utf-8", "surrogatepass")
-    elif len(request.body) > MAX_BASE64_CHARACTERS:
-        body = b" " * (MAX_BODY_BYTES + 1)
-    else:
+    elif len(request.body) <= MAX_BASE64_CHARACTERS:
         body = _decode_base64(request.body)
+    else:
+        raise _too_large()
     if len(body) > MAX_BODY_BYTES:
-        raise errors.BodyTooLarge(f"A body is at most {MAX_BODY_BYTES} bytes.")
+        raise _too_large()
     return body
+
+
+def _too_large() -> errors.BodyTooLarge:
+    return errors.BodyTooLarge(f"A body is at most {MAX_BODY_BYTES} bytes.")
 
 
 def _decode_base64(text: str) -> bytes:
     try:
         return base64.b64decode(text, validate=True)
-    except binascii.Error as error:
+    except ValueError as error:
         raise errors.InvalidJson("The body is base64 where the event says so.") from error
 
 
