@@ -205,10 +205,22 @@ def test_a_listings_query_is_read() -> None:
 
 @pytest.mark.parametrize(
     ("query", "field"),
-    [("limit=0", "limit"), ("limit=201", "limit"), ("limit=", "limit"), ("limit=%D9%A1", "limit"),
-     ("limit=1.0", "limit"), ("limit=+1", "limit"), ("limit=1&limit=1", "limit"), ("cursor=", "cursor"), ("cursor=x", "cursor"),
-     ("kind=refusal", "kind"), ("page=2", "page"), ("%00=1", "\\u0000"), ("x", "x")],
-)  # fmt: skip
+    [
+        ("limit=0", "limit"),
+        ("limit=201", "limit"),
+        ("limit=", "limit"),
+        ("limit=%D9%A1", "limit"),
+        ("limit=1.0", "limit"),
+        ("limit=+1", "limit"),
+        ("limit=1&limit=1", "limit"),
+        ("cursor=", "cursor"),
+        ("cursor=x", "cursor"),
+        ("kind=refusal", "kind"),
+        ("page=2", "page"),
+        ("%00=1", "\\u0000"),
+        ("x", "x"),
+    ],
+)
 def test_a_listings_query_is_refused_by_name(query: str, field: str) -> None:
     with pytest.raises(errors.InvalidQuery) as caught:
         wire.read_page(request(query=query))
