@@ -242,10 +242,14 @@ SELECT (SELECT outcome FROM paypilot.decision_outcomes
         WHERE client_id = %(client)s AND invoice_id = %(invoice)s AND decision_id = %(after)s)
 """
 
+# Where a first page begins. A page's bound is one scalar subquery: row-level security lets an index begin at that, and
+# not at an OR or a coalesce over it.
+LAST_SEQ = 2**63 - 1
+
 SELECT_HISTORY = f"""
 SELECT {DECISION_COLUMNS} FROM paypilot.decision_audit
 WHERE client_id = %(client)s AND invoice_id = %(invoice)s
-  AND (%(after)s::uuid IS NULL OR seq < (SELECT seq FROM paypilot.decision_audit WHERE decision_id = %(after)s))
+  AND seq < (SELECT coalesce((SELECT seq FROM paypilot.decision_audit WHERE decision_id = %(after)s), {LAST_SEQ}))
 ORDER BY seq DESC LIMIT %(limit)s
 """  # noqa: S608
 
@@ -309,17 +313,19 @@ WHERE client_id = %(client)s AND decision_id = %(after)s AND NOT matched
 """
 
 SELECT_REFUSALS = f"""
-WITH last AS MATERIALIZED ({SELECT_REFUSAL_CURSOR})
+WITH bound AS MATERIALIZED (
+    SELECT coalesce(({SELECT_REFUSAL_CURSOR}), 'infinity') AS at,
+           coalesce(%(after)s, 'ffffffff-ffff-ffff-ffff-ffffffffffff'::uuid) AS id)
 (SELECT refusal_id AS id, 'refusal' AS kind, route, gate, reason, refused_at AS at
  FROM paypilot.decision_refusals
  WHERE client_id = %(client)s AND %(kind)s::text IS DISTINCT FROM 'fell_through'
-   AND (%(after)s::uuid IS NULL OR (refused_at, refusal_id) < ((SELECT * FROM last), %(after)s))
+   AND (refused_at, refusal_id) < ((SELECT at FROM bound), (SELECT id FROM bound))
  ORDER BY refused_at DESC, refusal_id DESC LIMIT %(limit)s)
 UNION ALL
 (SELECT decision_id, 'fell_through', 'POST /decide', 'rules_table', 'fell_through', decided_at
  FROM paypilot.decision_audit
  WHERE client_id = %(client)s AND NOT matched AND %(kind)s::text IS DISTINCT FROM 'refusal'
-   AND (%(after)s::uuid IS NULL OR (decided_at, decision_id) < ((SELECT * FROM last), %(after)s))
+   AND (decided_at, decision_id) < ((SELECT at FROM bound), (SELECT id FROM bound))
  ORDER BY decided_at DESC, decision_id DESC LIMIT %(limit)s)
 ORDER BY at DESC, id DESC LIMIT %(limit)s
 """  # noqa: S608
