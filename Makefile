@@ -24,6 +24,10 @@ setup: $(INSTALLED) ## Create .venv from the locks
 run: $(INSTALLED) ## Serve the slice on this machine (PORT, PAYPILOT_DATA_DIR, DECISION_API_TOKEN)
 	@exec $(BIN)/python scripts/serve.py
 
+.PHONY: demo
+demo: $(INSTALLED) ## Walk every gate of a slice of its own and show the rows that each request left
+	@$(BIN)/python scripts/demo.py
+
 .PHONY: test
 test: $(INSTALLED) ## Run the tests
 	$(BIN)/python -m pytest

@@ -1,0 +1,433 @@
+"""Walk every gate of a slice of its own with invented requests, and read back from the database what each one left.
+
+Exits non-zero, naming it, if an answer is not the expected one, or a row is missing or was not expected.
+"""
+
+import argparse
+import json
+import os
+import subprocess
+import sys
+import tempfile
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import httpx
+import psycopg
+
+from local_postgres import LocalPostgres
+from paypilot.core import errors
+
+ACME, ZENITH = "token-of-acme", "token-of-zenith"
+TOKENS = {ACME: "acme", ZENITH: "zenith"}
+ROOT = Path(__file__).parent.parent
+
+# Each row as the demo tells of it: whose it is, and what it records.
+ROWS = """
+SELECT decision_id AS id, decided_at AS at, client_id || ': decision by ' || rule || ', '
+       || coalesce('retry in ' || retry_in_days || ' d', 'never') || CASE WHEN escalated THEN ', escalated' ELSE '' END
+FROM paypilot.decision_audit
+UNION ALL
+SELECT outcome_id, reported_at, client_id || ': outcome ' || outcome FROM paypilot.decision_outcomes
+UNION ALL
+SELECT refusal_id, refused_at, client_id || ': refusal at gate ' || gate || ', ' || reason
+FROM paypilot.decision_refusals
+ORDER BY at
+"""
+
+# What acme may see at GET /refusals, as the database has it.
+LISTED = """
+SELECT refusal_id FROM paypilot.decision_refusals WHERE client_id = 'acme'
+UNION ALL
+SELECT decision_id FROM paypilot.decision_audit WHERE client_id = 'acme' AND NOT matched
+"""
+
+
+@contextmanager
+def running_database(folder: Path) -> Iterator[LocalPostgres]:
+    """A Postgres in `folder`, with an empty database for the slice."""
+    postgres = LocalPostgres(folder)
+    postgres.start()
+    try:
+        with psycopg.connect(postgres.conninfo(), autocommit=True) as connection:
+            connection.execute("CREATE DATABASE paypilot")
+        yield postgres
+    finally:
+        postgres.stop()
+
+
+@contextmanager
+def running_host(postgres: LocalPostgres, tokens: str) -> Iterator[str]:
+    """The URL of a host on `postgres`, started as `make run` starts it; its log lines go beside the database."""
+    environment = {
+        "PORT": "0",
+        "DATABASE_URL": postgres.conninfo("paypilot"),
+        "DECISION_API_TOKEN": tokens,
+        "PYTHONPATH": f"{ROOT / 'lambda'}:{ROOT / 'bootstrap'}",
+    }
+    log = postgres.folder / "host.log"
+    with (
+        log.open("a") as stderr,
+        subprocess.Popen(
+            [sys.executable, ROOT / "scripts" / "serve.py"],
+            env={**os.environ, **environment},
+            stdout=subprocess.PIPE,
+            stderr=stderr,
+            text=True,
+        ) as process,
+    ):
+        assert process.stdout is not None
+        try:
+            words = process.stdout.readline().split()
+            if words[:1] != ["ready"]:
+                sys.exit(f"demo: the host did not start: {log.read_text()}")
+            yield words[1]
+        finally:
+            process.terminate()
+
+
+@dataclass
+class Walk:
+    """The walk so far: `seen` are the ids of the rows that were told of, `faults` what was not as expected."""
+
+    postgres: LocalPostgres
+    url: str = ""
+    seen: set[Any] = field(default_factory=set)
+    codes: set[str] = field(default_factory=set)
+    faults: list[str] = field(default_factory=list)
+    steps: int = 0
+
+    def database(self) -> "psycopg.Connection[Any]":
+        """A superuser's connection, which sees every client's rows."""
+        return psycopg.connect(self.postgres.conninfo("paypilot"), autocommit=True)
+
+    def chapter(self, title: str) -> None:
+        print(f"\n{title}")
+
+    def step(
+        self,
+        what: str,
+        request: str,
+        body: object = None,
+        *,
+        answers: str,
+        leaves: Sequence[str] = (),
+        token: str | None = ACME,
+        key: str | None = None,
+        database_is_down: bool = False,
+    ) -> httpx.Response:
+        """Send `request` ("METHOD /path") and hold its answer to `answers` and the new rows to `leaves`.
+
+        `body` is sent as JSON, or as it is where it is text already.
+        """
+        method, path = request.split(" ", 1)
+        headers = {"authorization": f"Bearer {token}"} if token else {}
+        headers |= {"idempotency-key": key} if key is not None else {}
+        content = body if isinstance(body, str) else json.dumps(body) if body is not None else None
+        response = httpx.request(method, self.url + path, headers=headers, content=content, timeout=30)
+        if response.headers["content-type"] == "application/problem+json":
+            self.codes.add(response.json()["code"])
+        self.tell(what, describe(response), answers, [] if database_is_down else self.new_rows(), leaves)
+        return response
+
+    def tell(self, what: str, got: str, expected: str, rows: Sequence[str], leaves: Sequence[str]) -> None:
+        """Print a line for what was tried, and keep what is not as expected."""
+        faults = [f"{what}: expected {expected}, got {got}"] if got != expected else []
+        faults += [f"{what}: missing row: {row}" for row in (Counter(leaves) - Counter(rows)).elements()]
+        faults += [f"{what}: unexpected row: {row}" for row in (Counter(rows) - Counter(leaves)).elements()]
+        self.faults += faults
+        self.steps += 1
+        print(f"{'FAIL' if faults else 'ok':<5}{what:<46} {got}")
+        for row in rows:
+            print(f"       + {row}")
+        for fault in faults:
+            print(f"     ! {fault}")
+
+    def new_rows(self) -> list[str]:
+        """The rows that came since the last call, oldest first."""
+        with self.database() as connection:
+            rows = [row for row in connection.execute(ROWS).fetchall() if row[0] not in self.seen]
+        self.seen |= {row[0] for row in rows}
+        return [row[2] for row in rows]
+
+
+def describe(response: httpx.Response) -> str:
+    """The answer in a few words: its status, and what it says."""
+    body: dict[str, Any] = response.json()
+    replayed = ", replayed" if response.headers.get("idempotent-replayed") == "true" else ""
+    if "code" in body:
+        text = body["code"]
+    elif "decision_id" in body:
+        text = f"{body['action']}{replayed}"
+    elif "outcome_id" in body:
+        text = f"{body['outcome']}{replayed}"
+    elif "decisions" in body:
+        text = f"{body['outcome']}, decisions: {len(body['decisions'])}"
+    elif "recovery_rate" in body:
+        text = f"paid: {body['paid']}, unknown: {body['unknown']}"
+    elif "refusals" in body:
+        text = f"entries: {len(body['refusals'])}"
+    else:
+        text = body["status"]
+    return f"{response.status_code} {text}"
+
+
+def walk_every_gate(walk: Walk) -> None:
+    """Every gate, in the order in which they are checked, on a host that knows acme's token and zenith's."""
+    gates_before_the_body(walk)
+    bodies(walk)
+    controls = decisions(walk)
+    controls += outcomes(walk)
+    database_down(walk)
+    role_tampered_with(walk)
+    listings(walk, controls)
+    # The rails' two refusals can't be asked for over HTTP yet.
+    unwalked = {error.code for error in _concrete(errors.Problem)} - walk.codes - {"not_a_rail_code", "rail_refused"}
+    walk.faults += [f"no step was answered with the code {code}" for code in sorted(unwalked)]
+
+
+def gates_before_the_body(walk: Walk) -> None:
+    walk.chapter("Route, method, token, query, Idempotency-Key")
+    walk.step("health needs no token", "GET /health", token=None, answers="200 ok")
+    walk.step("no such route", "GET /decide/now", answers="404 not_found")
+    walk.step("a route by another method", "GET /decide", answers="405 method_not_allowed")
+    walk.step("no token", "GET /refusals", token=None, answers="401 unauthorized")
+    walk.step("a token that nobody was given", "GET /refusals", token="guess", answers="401 unauthorized")  # noqa: S106
+    walk.step("a limit of 0", "GET /refusals?limit=0", answers="422 invalid_query")
+    walk.step(
+        "an Idempotency-Key of 256 characters",
+        "POST /decide",
+        {"invoice_id": "in_1001", "failure_code": "card_expired"},
+        key="k" * 256,
+        answers="422 idempotency_key_invalid",
+        leaves=["acme: refusal at gate idempotency_key, idempotency_key_invalid"],
+    )
+
+
+# what was tried -> the body, and the code that refuses it
+BAD_BODIES: dict[str, tuple[object, str]] = {
+    "a body of 16 KiB and a byte": (" " * (16 * 1024 + 1), "413 body_too_large"),
+    "half a body": ('{"invoice_id": "in_1001"', "422 invalid_json"),
+    "NaN": ('{"attempt": NaN}', "422 invalid_json"),
+    "a list": ([], "422 not_an_object"),
+    "a field given twice": ('{"invoice_id": "in_1001", "invoice_id": "in_1002"}', "422 duplicate_field"),
+    "no failure code": ({"invoice_id": "in_1001"}, "422 missing_field"),
+    "an attempt that is true": (
+        {"invoice_id": "in_1001", "failure_code": "card_expired", "attempt": True},
+        "422 invalid_type",
+    ),
+    "attempt 0": ({"invoice_id": "in_1001", "failure_code": "card_expired", "attempt": 0}, "422 invalid_value"),
+    "a field that nobody asked for": (
+        {"invoice_id": "in_1001", "failure_code": "card_expired", "amount": 4900},
+        "422 unknown_field",
+    ),
+    "a body that names its client": (
+        {"invoice_id": "in_1001", "failure_code": "card_expired", "client_id": "zenith"},
+        "422 client_id_in_body",
+    ),
+}
+
+
+def bodies(walk: Walk) -> None:
+    walk.chapter("Bodies of POST /decide")
+    for what, (body, answers) in BAD_BODIES.items():
+        reason = answers.split()[1]
+        walk.step(what, "POST /decide", body, answers=answers, leaves=[f"acme: refusal at gate body, {reason}"])
+
+
+def decisions(walk: Walk) -> list[str]:
+    """Decides, and returns the ids of the controls: decisions that must not be listed as refusals."""
+    walk.chapter("Decisions")
+    expired = {"invoice_id": "in_1001", "failure_code": "card_expired"}
+    control = walk.step(
+        "control: a listed code",
+        "POST /decide",
+        expired,
+        key="try-1",
+        answers="200 request_card_update",
+        leaves=["acme: decision by card_expired, retry in 1 d"],
+    )
+    replay = walk.step(
+        "the same key, the same request",
+        "POST /decide",
+        expired,
+        key="try-1",
+        answers="200 request_card_update, replayed",
+    )
+    if replay.content != control.content:
+        walk.faults.append("the replay is not the first answer, byte for byte")
+    walk.step(
+        "the same key, another request",
+        "POST /decide",
+        {**expired, "attempt": 2},
+        key="try-1",
+        answers="422 idempotency_key_reused",
+        leaves=["acme: refusal at gate idempotency_key, idempotency_key_reused"],
+    )
+    walk.step(
+        "fall-through: a code that isn't listed",
+        "POST /decide",
+        {"invoice_id": "in_1002", "failure_code": "do_not_honor"},
+        answers="200 retry_and_verify",
+        leaves=["acme: decision by default, retry in 2 d"],
+    )
+    walk.step(
+        "escalation: the third attempt, a day sooner",
+        "POST /decide",
+        {"invoice_id": "in_1003", "failure_code": "insufficient_funds", "attempt": 3},
+        answers="200 wait_and_retry",
+        leaves=["acme: decision by insufficient_funds, retry in 2 d, escalated"],
+    )
+    walk.step(
+        "never: escalated, and still never",
+        "POST /decide",
+        {"invoice_id": "in_1004", "failure_code": "issuer_do_not_retry", "attempt": 9},
+        answers="200 request_new_payment_method",
+        leaves=["acme: decision by issuer_do_not_retry, never, escalated"],
+    )
+    hers = walk.step("another client's invoice", "GET /decisions/in_1001", token=ZENITH, answers="404 not_found")
+    nobodys = walk.step("nobody's invoice", "GET /decisions/in_9999", token=ZENITH, answers="404 not_found")
+    if hers.content != nobodys.content:
+        walk.faults.append("another client's invoice is not answered as nobody's")
+    return [control.json().get("decision_id")]
+
+
+def outcomes(walk: Walk) -> list[str]:
+    """Reports outcomes, and returns the id of the control."""
+    walk.chapter("Outcomes")
+    paid = {"outcome": "paid", "report_key": "report-1"}
+    control = walk.step(
+        "control: an outcome",
+        "POST /decisions/in_1001/outcome",
+        paid,
+        answers="201 paid",
+        leaves=["acme: outcome paid"],
+    )
+    walk.step("reported twice", "POST /decisions/in_1001/outcome", paid, answers="200 paid, replayed")
+    walk.step(
+        "the same report key, another outcome",
+        "POST /decisions/in_1001/outcome",
+        {**paid, "outcome": "not_paid"},
+        answers="409 report_key_reused",
+        leaves=["acme: refusal at gate report_key, report_key_reused"],
+    )
+    walk.step(
+        "unknown can't be reported",
+        "POST /decisions/in_1001/outcome",
+        {"outcome": "unknown", "report_key": "report-2"},
+        answers="422 invalid_value",
+        leaves=["acme: refusal at gate body, invalid_value"],
+    )
+    walk.step(
+        "another client's invoice",
+        "POST /decisions/in_1001/outcome",
+        paid,
+        token=ZENITH,
+        answers="404 not_found",
+    )
+    walk.step(
+        "a late truth: the bank took it back",
+        "POST /decisions/in_1001/outcome",
+        {"outcome": "not_paid", "report_key": "report-3"},
+        answers="201 not_paid",
+        leaves=["acme: outcome not_paid"],
+    )
+    walk.step("the newest report is the outcome", "GET /decisions/in_1001", answers="200 not_paid, decisions: 1")
+    return [control.json().get("outcome_id")]
+
+
+def database_down(walk: Walk) -> None:
+    walk.chapter("The database is killed")
+    request = {"invoice_id": "in_2001", "failure_code": "generic_decline"}
+    walk.postgres.kill()
+    down = walk.step(
+        "no decision without its row",
+        "POST /decide",
+        request,
+        key="try-2",
+        answers="503 audit_unavailable",
+        database_is_down=True,
+    )
+    if "retry-after" not in down.headers:
+        walk.faults.append("a 503 for the database tells no Retry-After")
+    walk.step(
+        "no refusal without its row",
+        "POST /decide",
+        [],
+        answers="503 audit_unavailable",
+        database_is_down=True,
+    )
+    walk.step("health doesn't ask the database", "GET /health", answers="200 ok", database_is_down=True)
+    walk.postgres.start()
+    walk.tell("the database is back, nothing in between", "-", "-", walk.new_rows(), [])
+    walk.step(
+        "the same key again",
+        "POST /decide",
+        request,
+        key="try-2",
+        answers="200 retry_and_verify",
+        leaves=["acme: decision by generic_decline, retry in 2 d"],
+    )
+
+
+def role_tampered_with(walk: Walk) -> None:
+    walk.chapter("Somebody takes a right from the service's role")
+    request = {"invoice_id": "in_2002", "failure_code": "card_details_invalid"}
+    with walk.database() as connection:
+        connection.execute("REVOKE INSERT (rule) ON paypilot.decision_audit FROM paypilot_service")
+    walk.step("no decision, and an alarm of its own", "POST /decide", request, answers="500 internal")
+    with walk.database() as connection:
+        connection.execute("GRANT INSERT (rule) ON paypilot.decision_audit TO paypilot_service")
+    walk.step(
+        "the right is given back",
+        "POST /decide",
+        request,
+        answers="200 request_card_update",
+        leaves=["acme: decision by card_details_invalid, never"],
+    )
+
+
+def listings(walk: Walk, controls: Sequence[str]) -> None:
+    walk.chapter("What the clients may read of it")
+    with walk.database() as connection:
+        expected = {str(row[0]) for row in connection.execute(LISTED).fetchall()}
+    refusals = walk.step("acme's refusals", "GET /refusals?limit=200", answers=f"200 entries: {len(expected)}")
+    listed = {entry["id"] for entry in refusals.json().get("refusals", [])}
+    walk.faults += [f"GET /refusals: missing entry: {entry}" for entry in sorted(expected - listed)]
+    walk.faults += [f"GET /refusals: unexpected entry: {entry}" for entry in sorted(listed - expected)]
+    walk.faults += [f"a control is listed as a refusal: {control}" for control in controls if control in listed]
+    walk.step("zenith's refusals", "GET /refusals", token=ZENITH, answers="200 entries: 0")
+    walk.step("acme's summary", "GET /decisions/outcomes/summary", answers="200 paid: 0, unknown: 5")
+
+
+def _concrete(base: type[errors.Problem]) -> Iterator[type[errors.Problem]]:
+    for error in base.__subclasses__():
+        if "code" in vars(error):
+            yield error
+        yield from _concrete(error)
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    argparse.ArgumentParser(description=__doc__).parse_args(arguments)
+    with tempfile.TemporaryDirectory(prefix="paypilot-demo-") as folder:
+        # Postgres doesn't run as root: the user that it runs as then must reach its data.
+        Path(folder).chmod(0o711)
+        with running_database(Path(folder)) as postgres:
+            walk = Walk(postgres)
+            print("Each line: what was tried, and the answer. Each line with a +: a row that it left in the database.")
+            with running_host(postgres, '{"sha256:not-a-digest": "acme"}') as walk.url:
+                walk.chapter("A host whose tokens are not valid")
+                walk.step("nobody is let in", "GET /refusals", answers="503 auth_not_configured")
+            with running_host(postgres, json.dumps(TOKENS)) as walk.url:
+                walk_every_gate(walk)
+    if walk.faults:
+        sys.exit("\nNot as expected:\n" + "\n".join(f"  {fault}" for fault in walk.faults))
+    print(f"\n{walk.steps} steps, {len(walk.seen)} rows, as expected; neither control is listed as a refusal.")
+
+
+if __name__ == "__main__":
+    main()

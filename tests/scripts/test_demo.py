@@ -1,0 +1,57 @@
+"""The demo walks every gate, and says so with its exit status only where the database holds exactly what it should."""
+
+import os
+import re
+import subprocess
+import sys
+
+import pytest
+
+import demo
+from slice import ROOT
+
+# A refusal of one kind is answered and lost; a decision by one rule leaves a refusal as well.
+SABOTAGE = """
+CREATE FUNCTION public.lose() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN RETURN NULL; END';
+CREATE TRIGGER lose BEFORE INSERT ON paypilot.decision_refusals
+    FOR EACH ROW WHEN (NEW.reason = 'duplicate_field') EXECUTE FUNCTION public.lose();
+CREATE FUNCTION public.add() RETURNS trigger LANGUAGE plpgsql SECURITY DEFINER AS $$
+BEGIN
+    INSERT INTO paypilot.decision_refusals (refusal_id, client_id, route, gate, reason)
+    VALUES (NEW.decision_id, NEW.client_id, 'POST /decide', 'body', 'added');
+    RETURN NULL;
+END $$;
+CREATE TRIGGER add AFTER INSERT ON paypilot.decision_audit
+    FOR EACH ROW WHEN (NEW.rule = 'card_expired') EXECUTE FUNCTION public.add();
+"""
+
+
+def test_the_demo_walks_every_gate_and_finds_what_it_expects_in_lines_that_fit_a_terminal() -> None:
+    environment = {**os.environ, "PYTHONPATH": f"{ROOT / 'lambda'}:{ROOT / 'bootstrap'}:{ROOT / 'scripts'}"}
+    run = subprocess.run(
+        [sys.executable, ROOT / "scripts" / "demo.py"], env=environment, capture_output=True, text=True
+    )
+    assert run.returncode == 0, run.stdout + run.stderr
+    assert re.search(r"^\d+ steps, \d+ rows, as expected; neither control is listed as a refusal\.$", run.stdout, re.M)
+    assert max(len(line) for line in run.stdout.splitlines()) <= 100
+
+
+def test_the_demo_fails_naming_a_row_that_is_missing_a_row_that_is_not_expected_and_a_control_taken_for_a_refusal(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    walk_every_gate = demo.walk_every_gate
+
+    def walk_a_sabotaged_database(walk: demo.Walk) -> None:
+        with walk.database() as connection:
+            connection.execute(SABOTAGE)
+        walk_every_gate(walk)
+
+    monkeypatch.setattr(demo, "walk_every_gate", walk_a_sabotaged_database)
+    with pytest.raises(SystemExit) as exit_:
+        demo.main([])
+    assert isinstance(exit_.value.code, str)  # a message: printed to standard error, exit status 1
+    faults = exit_.value.code.splitlines()[2:]
+    assert len(faults) == 3
+    assert "missing row: acme: refusal at gate body, duplicate_field" in faults[0]
+    assert "unexpected row: acme: refusal at gate body, added" in faults[1]
+    assert "a control is listed as a refusal: " in faults[2]
