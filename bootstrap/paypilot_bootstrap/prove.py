@@ -15,6 +15,7 @@ from psycopg import sql
 
 from paypilot import record
 from paypilot.core.decide import FailedPayment, decide
+from paypilot.core.rails import Registry
 from paypilot.database import Connection
 from paypilot.rules import current_ruleset
 
@@ -214,7 +215,7 @@ def _refused(connection: Connection, name: str, statement: LiteralString) -> Pro
 
 def _insert(connection: Connection, client_id: str) -> None:
     payment = FailedPayment("proof", "card_expired")
-    decision = decide(payment, current_ruleset())
+    decision = decide(payment, current_ruleset(), Registry([]))
     record.record_decision(connection, client_id, record.new_id(), payment, decision, None)
 
 

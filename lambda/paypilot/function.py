@@ -16,6 +16,7 @@ from aws_lambda_powertools.metrics import EphemeralMetrics, MetricUnit
 from paypilot import wire
 from paypilot.core import errors
 from paypilot.database import LONGEST_WAIT_SECONDS, Database, PrivilegeDenied
+from paypilot.rails import load_registry
 from paypilot.rules import current_ruleset
 from paypilot.service import Service, answer
 from paypilot.settings import read_settings
@@ -44,6 +45,7 @@ def _service() -> Service:
     return Service(
         settings=settings,
         ruleset=current_ruleset(),
+        rails=load_registry(),
         database=Database(iam_login=settings.iam_login),
         commit=_build_commit(),
         openapi=(PACKAGE / "openapi.json").read_bytes(),

@@ -16,6 +16,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from psycopg.rows import TupleRow
+from psycopg.types.json import Jsonb
 
 from paypilot.core.canonical import canonical_json
 from paypilot.core.decide import Decision, FailedPayment
@@ -168,7 +169,7 @@ def record_decision(
             decision.churn_risk,
             decision.escalated,
             decision.rules_version,
-            None,
+            None if decision.rail is None else Jsonb(decision.rail),
         ),
     ).fetchone()
     if row is None:

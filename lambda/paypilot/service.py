@@ -13,8 +13,10 @@ from paypilot import record, wire
 from paypilot.core import errors
 from paypilot.core.canonical import canonical_json
 from paypilot.core.decide import decide
+from paypilot.core.rails import Registry
 from paypilot.core.ruleset import Ruleset
 from paypilot.database import LONGEST_WAIT_SECONDS, Database
+from paypilot.rail_routes import RAIL_ROUTES, find_rail_route
 from paypilot.settings import Settings
 
 LEAST_REPORTED_FOR_A_RATE = 30
@@ -28,6 +30,7 @@ class Service:
 
     settings: Settings
     ruleset: Ruleset
+    rails: Registry
     database: Database
     commit: str
     openapi: bytes
@@ -47,11 +50,13 @@ class Call:
 def answer(service: Service, request: wire.Request, seconds_left: float) -> wire.Response:
     """The answer to `request`. Raises a `Problem`; `seconds_left` is what the host still gives."""
     deadline = time.monotonic() + min(seconds_left, LONGEST_WAIT_SECONDS)
-    route, invoice_id = find_route(request.method, request.path)
+    route, named = find_route(request.method, request.path)
     if route in PUBLIC_ROUTES:
         return PUBLIC_ROUTES[route](service)
+    if route in RAIL_ROUTES:
+        return RAIL_ROUTES[route](service.rails, request, named)
     client_id = authenticate(service.settings, request)
-    call = Call(request, route, client_id, invoice_id, deadline)
+    call = Call(request, route, client_id, named, deadline)
     try:
         return CLIENT_ROUTES[route](service, call)
     except errors.Refusal as refusal:
@@ -60,17 +65,19 @@ def answer(service: Service, request: wire.Request, seconds_left: float) -> wire
 
 
 def find_route(method: str, path: str) -> tuple[str, str]:
-    """The route and the path's invoice id, which is empty where a route has none.
+    """The route and what its path names: an invoice id, a rail, a rail's code, or nothing.
 
     Raises `NotFound` and `MethodNotAllowed`.
     """
     method = "GET" if method == "HEAD" else method
-    invoice = path.removeprefix("/decisions/")
+    named = path.removeprefix("/decisions/")
     if path in FIXED_PATHS:
-        routes, invoice = FIXED_PATHS[path], ""
-    elif invoice == path or not invoice:
+        routes, named = FIXED_PATHS[path], ""
+    elif rail_route := find_rail_route(path):
+        routes, named = {"GET": rail_route}, path.removeprefix("/rails/")
+    elif named == path or not named:
         raise errors.NotFound("No such path.")
-    elif invoice.endswith("/outcome"):
+    elif named.endswith("/outcome"):
         routes = {"GET": HISTORY, "POST": OUTCOME}
     else:
         routes = {"GET": HISTORY}
@@ -78,7 +85,7 @@ def find_route(method: str, path: str) -> tuple[str, str]:
         allowed = sorted({*routes, *(["HEAD"] if "GET" in routes else [])})
         raise errors.MethodNotAllowed(", ".join(allowed))
     route = routes[method]
-    return route, invoice.removesuffix("/outcome") if route == OUTCOME else invoice
+    return route, named.removesuffix("/outcome") if route == OUTCOME else named
 
 
 def authenticate(settings: Settings, request: wire.Request) -> str:
@@ -119,7 +126,7 @@ def openapi(service: Service) -> wire.Response:
 def decide_payment(service: Service, call: Call) -> wire.Response:
     idempotency_key = wire.read_idempotency_key(call.request)
     payment = wire.read_failed_payment(call.request)
-    decision = decide(payment, service.ruleset)
+    decision = decide(payment, service.ruleset, service.rails)
     decision_id = record.new_id()
     stored = service.database.run(
         lambda connection: record.record_decision(
@@ -276,7 +283,7 @@ CLIENT_ROUTES: Mapping[str, Callable[[Service, Call], wire.Response]] = {
 # The routes whose path holds no id: path -> method -> route.
 FIXED_PATHS: Mapping[str, Mapping[str, str]] = {
     path: {method: route}
-    for route in (*PUBLIC_ROUTES, *CLIENT_ROUTES)
+    for route in (*PUBLIC_ROUTES, *RAIL_ROUTES, *CLIENT_ROUTES)
     for method, path in [route.split(" ")]
     if "{" not in path
 }

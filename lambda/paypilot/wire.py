@@ -9,7 +9,7 @@ import re
 import urllib.parse
 import uuid
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from typing import Any, NoReturn
 
 from paypilot.core import errors
@@ -204,6 +204,8 @@ def problem_response(problem: errors.Problem, request_id: str) -> Response:
         body["field"] = problem.field
     if isinstance(problem, errors.Refusal) and problem.refusal_id:
         body["refusal_id"] = problem.refusal_id
+    if isinstance(problem, errors.RailRefused):
+        body["refusal"] = asdict(problem.why)
     if isinstance(problem, errors.MethodNotAllowed):
         headers["allow"] = problem.allowed
     if isinstance(problem, errors.Unauthorized):

@@ -5,9 +5,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from paypilot.core.decide import Decision, FailedPayment, churn_risk, decide
+from paypilot.rails import load_registry
 from paypilot.rules import current_ruleset
 
 RULESET = current_ruleset()
+RAILS = load_registry()
 
 # The contract's rules table: rule -> (days or None for never, action, tone).
 TABLE: dict[str, tuple[int | None, str, str]] = {
@@ -27,7 +29,7 @@ CODES = st.sampled_from(sorted(TABLE)) | st.from_regex(r"[A-Za-z0-9][A-Za-z0-9._
 
 
 def decided(code: str, attempt: int = 1, prior_failures: int = 0) -> Decision:
-    return decide(FailedPayment("in_1", code, attempt, prior_failures), RULESET)
+    return decide(FailedPayment("in_1", code, attempt, prior_failures), RULESET, RAILS)
 
 
 @pytest.mark.parametrize(("code", "row"), TABLE.items())

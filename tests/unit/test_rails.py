@@ -107,7 +107,7 @@ def test_no_text_without_a_match_ever_goes_again(text):
             answer = rail.lookup(text)
         except NotARailCode:
             continue
-        assert answer.matched or (answer.goes_again, answer.policy["retry_in_days"]) == ("no", None)
+        assert answer.matched or (answer.goes_again, answer.policy.retry_in_days) == ("no", None)
 
 
 @given(st.text(alphabet=string.ascii_uppercase + string.digits, min_size=4, max_size=4))

@@ -344,6 +344,23 @@ class Registry:
         """Raises `NotFound`, `RailRefused` or `NotARailCode`; else the answer of `rail` for `code`."""
         return self.rail(rail).lookup(code)
 
+    def answer_for(self, failure_code: str) -> Answer | None:
+        """The answer for a failure code such as `ach:R01`; None for one that names no rail.
+
+        Raises `RailRefused` or `NotARailCode`. A rail's name in other letters (`ACH:R01`) is refused as well: it is
+        meant for the rail, and the card table's default would retry it.
+        """
+        name, colon, code = failure_code.partition(":")
+        if not colon or name.lower() not in self.rails:
+            return None
+        if name not in self.rails:
+            raise NotARailCode(f"A rail is named in lower case: {', '.join(sorted(self.rails))}.", field="failure_code")
+        try:
+            return self.rails[name].lookup(code)
+        except (NotARailCode, RailRefused) as refusal:
+            refusal.field = "failure_code"
+            raise
+
 
 def _cited(disagreements: Iterable[Mapping[str, Any]]) -> list[str]:
     return [source for each in disagreements for side in each["sides"] for source in side["sources"]]

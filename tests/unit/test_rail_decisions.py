@@ -1,0 +1,126 @@
+"""Rail codes through the decision: what they answer, and that every other failure code answers as it always has."""
+
+import hashlib
+import itertools
+import uuid
+from datetime import UTC, datetime
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from paypilot.core.decide import Decision, FailedPayment, decide
+from paypilot.core.errors import NotARailCode, RailRefused
+from paypilot.rails import load_registry
+from paypilot.record import StoredDecision
+from paypilot.rules import current_ruleset
+
+RULESET, RAILS = current_ruleset(), load_registry()
+
+
+def decided(code: str, attempt: int = 1, prior_failures: int = 0) -> Decision:
+    return decide(FailedPayment("in_1001", code, attempt, prior_failures), RULESET, RAILS)
+
+
+def test_the_bodies_of_other_failure_codes_are_what_they_were_before_the_rails() -> None:
+    codes = [*RULESET.rules, "default", "do_not_honor", "foo:R01", "R01", "ach", "AM04", "sepa_debit:AM04"]
+    bodies = hashlib.sha256()
+    for code, attempt, prior in itertools.product(codes, range(1, 6), range(5)):
+        decision = decided(code, attempt, prior)
+        row = StoredDecision(
+            uuid.UUID("019ad3c0-8f0e-7cc2-b9a5-0c3f5d9e2a11"),
+            "in_1001",
+            code,
+            attempt,
+            prior,
+            decision.rule,
+            decision.matched,
+            decision.action,
+            decision.tone,
+            decision.retry_in_days,
+            decision.churn_risk,
+            decision.escalated,
+            decision.rules_version,
+            None if decision.rail is None else dict(decision.rail),
+            datetime(2026, 11, 30, 9, 0, 0, 123456, UTC),
+        )
+        bodies.update(row.body() + b"\n")
+    # Taken from the code before `decide` knew a rail: 350 bodies.
+    assert bodies.hexdigest() == "0c7083211aa0d3d70ae35d6d71a7e4e21c3c2441d0548b39b419a3bb8544f387"
+
+
+@pytest.mark.parametrize(
+    ("code", "attempt", "action", "days"),
+    [
+        ("ach:R01", 1, "wait_and_retry", 3),
+        ("ach:R09", 2, "wait_and_retry", 3),
+        ("ach:R01", 3, "request_manual_payment", None),
+        ("ach:R02", 1, "request_bank_details_update", None),
+        ("ach:R08", 1, "request_customer_instruction", None),
+        ("ach:R11", 1, "correct_and_resubmit", None),
+        ("ach:R15", 1, "refer_to_person", None),
+        ("sepa:AM04", 1, "wait_and_retry", 3),
+        ("sepa:MS03", 1, "refer_to_person", None),
+    ],
+)
+def test_a_rail_code_is_decided_by_its_row(code: str, attempt: int, action: str, days: int | None) -> None:
+    decision = decided(code, attempt)
+    assert (decision.rule, decision.matched, decision.action, decision.retry_in_days) == (code, True, action, days)
+    assert decision.rules_version == RAILS.rails[code.partition(":")[0]].version
+
+
+@given(st.sampled_from(["R01", "R09"]), st.integers(3, 1000), st.integers(0, 1000))
+def test_no_third_reinitiation_is_ever_decided(code: str, attempt: int, prior_failures: int) -> None:
+    decision = decided(f"ach:{code}", attempt, prior_failures)
+    assert decision.retry_in_days is None
+    assert decision.action != "wait_and_retry"
+    assert decision.rail is not None
+    assert decision.rail["limit_used_up"] is True
+
+
+def test_a_high_risk_brings_a_reinitiation_one_day_sooner_as_any_other_retry() -> None:
+    assert decided("ach:R01", 2, 2).retry_in_days == 2
+    assert decided("sepa:AM04", 3).retry_in_days == 2
+
+
+@given(
+    st.from_regex(r"R[0-9]{2}", fullmatch=True).map("ach:{}".format)
+    | st.from_regex(r"[A-Z0-9]{4}", fullmatch=True).map("sepa:{}".format),
+    st.integers(1, 1000),
+    st.integers(0, 1000),
+)
+def test_no_code_without_a_match_is_ever_retried(code: str, attempt: int, prior_failures: int) -> None:
+    decision = decided(code, attempt, prior_failures)
+    if not decision.matched:
+        assert decision.rule == f"{code.partition(':')[0]}:default"
+        assert (decision.retry_in_days, decision.action) == (None, "refer_to_person")
+    assert decision.rail is not None
+    assert decision.matched or decision.rail["goes_again"] == "no"
+
+
+@pytest.mark.parametrize(
+    "code", ["ach:xyz", "ach:r01", "ach:R1", "ach:", "ach:R01:R02", "sepa:am04", "ACH:R01", "Sepa:AM04"]
+)
+def test_what_is_meant_for_a_rail_and_is_no_code_of_it_is_refused_and_never_falls_to_the_card_table(code: str) -> None:
+    with pytest.raises(NotARailCode) as refused:
+        decided(code)
+    assert (refused.value.field, refused.value.gate) == ("failure_code", "rules_table")
+
+
+@pytest.mark.parametrize("code", ["bacs:0", "bacs:2", "bacs:anything"])
+def test_bacs_is_refused_whatever_the_code(code: str) -> None:
+    with pytest.raises(RailRefused) as refused:
+        decided(code)
+    assert (refused.value.field, refused.value.gate) == ("failure_code", "rules_table")
+
+
+@pytest.mark.parametrize("code", ["foo:R01", "R01", "ach", "ach/R01", "x:ach:R01"])
+def test_a_code_that_names_no_rail_is_a_card_table_s_code(code: str) -> None:
+    assert (decided(code).rule, decided(code).rail) == ("default", None)
+
+
+def test_a_recorded_decision_can_be_replayed_from_the_table_that_its_version_names() -> None:
+    decision = decided("ach:R28")
+    again = RAILS.versions[decision.rules_version].lookup("R28")
+    assert decision.rail is not None
+    assert (again.row, again.policy.action) == (decision.rail["row"], decision.action)
