@@ -28,6 +28,16 @@ run: $(INSTALLED) ## Serve the slice on this machine (PORT, PAYPILOT_DATA_DIR, D
 demo: $(INSTALLED) ## Walk every gate of a slice of its own and show the rows that each request left
 	@$(BIN)/python scripts/demo.py
 
+TOKENS ?= infra/tokens.auto.tfvars.json
+
+.PHONY: token
+token: $(INSTALLED) ## Issue a token, shown once: CLIENT=acme, its digest into TOKENS=infra/tokens.auto.tfvars.json
+	@$(BIN)/python scripts/issue_token.py "$(CLIENT)" --into "$(TOKENS)"
+
+.PHONY: revoke
+revoke: $(INSTALLED) ## Take a token's DIGEST=sha256:... out of TOKENS
+	@$(BIN)/python scripts/issue_token.py --revoke "$(DIGEST)" --into "$(TOKENS)"
+
 .PHONY: test
 test: $(INSTALLED) ## Run the tests
 	$(BIN)/python -m pytest

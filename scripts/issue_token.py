@@ -1,0 +1,137 @@
+"""Issue an API token for a client, or revoke one. A token is shown once and kept nowhere: files hold its digest.
+
+  issue_token.py acme                       print the token, and its entry to paste
+  issue_token.py acme --into tokens.json    print the token, and add its entry to the file
+  issue_token.py --revoke sha256:… --into tokens.json
+
+A file holds an object of digests to client ids, as DECISION_API_TOKEN takes it; one whose name ends in .tfvars.json
+holds it as the Terraform variable `token_digests`. To rotate a token: issue a second one to the same client, deploy,
+let the caller change over, revoke the first, deploy.
+"""
+
+import argparse
+import fcntl
+import json
+import os
+import secrets
+import sys
+import tempfile
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from paypilot.core.canonical import digest
+from paypilot.settings import CLIENT_ID, DIGEST_ENTRY, InvalidTokens, read_tokens
+
+TOKEN_BYTES = 32  # 256 bits
+TERRAFORM_VARIABLE = "token_digests"
+
+
+class TokenError(Exception):
+    """Nothing was issued or revoked; the message says why."""
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    what = parser.add_mutually_exclusive_group(required=True)
+    what.add_argument("client", nargs="?", help=f"the client id: {CLIENT_ID.pattern}")
+    what.add_argument("--revoke", metavar="DIGEST", help="take this entry out of the file")
+    parser.add_argument("--into", metavar="FILE", type=Path, help="the JSON file of entries, made if it isn't there")
+    options = parser.parse_args(arguments)
+    try:
+        if options.client is not None:
+            issue(options.client, options.into)
+        elif options.into is None:
+            raise TokenError("--revoke needs --into FILE, the file to take the entry out of")
+        else:
+            revoke(options.revoke, options.into)
+    except TokenError as error:
+        sys.exit(f"issue_token: {error}")
+
+
+def issue(client: str, file: Path | None) -> None:
+    """Draw a token for `client`; its entry goes into `file` before the token is shown. Raises `TokenError`."""
+    if not CLIENT_ID.fullmatch(client):
+        raise TokenError(f"a client id is 1-63 of a-z 0-9 _ -, the first a letter or digit ({CLIENT_ID.pattern})")
+    token = secrets.token_urlsafe(TOKEN_BYTES)
+    entry = digest(token.encode())
+    older: list[str] = []
+    if file is not None:
+        with entries_of(file) as entries:
+            older = [other for other, owner in entries.items() if owner == client]
+            entries[entry] = client
+    # Standard output is the token alone, so that it can go straight to where it is kept.
+    print(token)
+    print("^ the token of", client, "- it is not shown again", file=sys.stderr)
+    print(f"  its entry{f' in {file}' if file else ''}: {json.dumps({entry: client})}", file=sys.stderr)
+    for other in older:
+        print(f"  {client} still has {other}; once nobody uses that:", file=sys.stderr)
+        print(f"    make revoke DIGEST={other} TOKENS={file}", file=sys.stderr)
+
+
+def revoke(entry: str, file: Path) -> None:
+    """Take `entry` (`sha256:` and 64 hex digits) out of `file`. Raises `TokenError`."""
+    if not DIGEST_ENTRY.fullmatch(entry):
+        raise TokenError("DIGEST is sha256: and 64 hex digits, as the file has it")
+    with entries_of(file) as entries:
+        if entry not in entries:
+            raise TokenError(f"{file} has no such entry")
+        client = entries.pop(entry)
+    print(f"revoked a token of {client}, from the next deployment on", file=sys.stderr)
+    if client not in entries.values():
+        print(f"  {client} has no token left", file=sys.stderr)
+
+
+@contextmanager
+def entries_of(file: Path) -> Iterator[dict[str, str]]:
+    """The file's entries, written back at the end; another run waits meanwhile. Raises `TokenError`."""
+    if not file.parent.is_dir():
+        raise TokenError(f"there is no folder {file.parent}")
+    folder = os.open(file.parent, os.O_RDONLY)
+    try:
+        fcntl.flock(folder, fcntl.LOCK_EX)
+        document = _read(file)
+        entries = document.setdefault(TERRAFORM_VARIABLE, {}) if file.name.endswith(".tfvars.json") else document
+        _check(file, entries)
+        yield entries
+        _replace(file, document)
+    finally:
+        os.close(folder)
+
+
+def _read(file: Path) -> dict[str, Any]:
+    try:
+        document = json.loads(file.read_text()) if file.exists() else {}
+    except (OSError, ValueError) as error:
+        raise TokenError(f"{file} can't be read as JSON; it was left as it is") from error
+    if not isinstance(document, dict):
+        raise TokenError(f"{file} is not a JSON object; it was left as it is")
+    return document
+
+
+def _check(file: Path, entries: object) -> None:
+    """By the very reader that the function has. An empty object is a file whose last token was revoked."""
+    if entries == {}:
+        return
+    try:
+        read_tokens(json.dumps(entries))
+    except InvalidTokens as error:
+        raise TokenError(f"{file} holds what the function would refuse ({error}); it was left as it is") from error
+
+
+def _replace(file: Path, document: Mapping[str, object]) -> None:
+    try:
+        # A temporary file of this kind is its owner's alone (0600), and a reader sees the old file or the new one.
+        descriptor, name = tempfile.mkstemp(dir=file.parent, prefix=f".{file.name}.")
+        with os.fdopen(descriptor, "w") as new:
+            new.write(json.dumps(document, indent=2) + "\n")
+            new.flush()
+            os.fsync(descriptor)
+        Path(name).replace(file)
+    except OSError as error:
+        raise TokenError(f"{file} can't be written: {error.strerror}") from error
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,141 @@
+"""A token is shown once and kept as a digest; two may serve one client; a revoked one lets nobody in."""
+
+import json
+import stat
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import httpx
+import pytest
+
+import issue_token
+from paypilot.settings import read_tokens
+from slice import running_host
+
+Issue = Callable[..., str]
+
+
+@pytest.fixture
+def issue(capsys: pytest.CaptureFixture[str]) -> Issue:
+    """Run the script; returns the token, which is all that it prints on standard output."""
+
+    def run(*arguments: object) -> str:
+        capsys.readouterr()
+        issue_token.main([str(argument) for argument in arguments])
+        return capsys.readouterr().out.rstrip("\n")
+
+    return run
+
+
+def refused(*arguments: object) -> str:
+    """Run the script, which refuses; returns its message."""
+    with pytest.raises(SystemExit) as exit_:
+        issue_token.main([str(argument) for argument in arguments])
+    return str(exit_.value.code)
+
+
+def clients(file: Path) -> list[str]:
+    """Whose tokens the function's own reader finds in `file`."""
+    return list(read_tokens(file.read_text()).values())
+
+
+def test_a_token_has_256_bits_and_its_entry_holds_its_digest_only(issue: Issue, tmp_path: Path) -> None:
+    token = issue("acme", "--into", tmp_path / "tokens.json")
+    entry = issue_token.digest(token.encode())
+    assert len(token) == 43
+    assert json.loads((tmp_path / "tokens.json").read_text()) == {entry: "acme"}
+    assert token not in (tmp_path / "tokens.json").read_text()
+
+
+def test_without_a_file_the_entry_is_printed_to_paste(capsys: pytest.CaptureFixture[str]) -> None:
+    issue_token.main(["acme"])
+    printed = capsys.readouterr()
+    assert json.dumps({issue_token.digest(printed.out.strip().encode()): "acme"}) in printed.err
+    assert printed.out.strip() not in printed.err
+
+
+def test_a_tfvars_file_keeps_its_other_variables(issue: Issue, tmp_path: Path) -> None:
+    file = tmp_path / "tokens.auto.tfvars.json"
+    file.write_text('{"region": "eu-west-1"}')
+    issue("acme", "--into", file)
+    document = json.loads(file.read_text())
+    assert document["region"] == "eu-west-1"
+    assert list(document["token_digests"].values()) == ["acme"]
+
+
+def test_a_file_is_its_owners_alone_and_replaced_as_a_whole(issue: Issue, tmp_path: Path) -> None:
+    file = tmp_path / "tokens.json"
+    file.write_text("{}")
+    file.chmod(0o644)
+    with file.open() as reader:
+        issue("acme", "--into", file)
+        assert reader.read() == "{}"
+    assert stat.S_IMODE(file.stat().st_mode) == 0o600
+    assert list(tmp_path.iterdir()) == [file]
+
+
+def test_tokens_that_are_issued_at_the_same_time_are_all_kept(tmp_path: Path) -> None:
+    file = tmp_path / "tokens.json"
+    with ThreadPoolExecutor(8) as pool:
+        list(pool.map(lambda n: issue_token.issue(f"client-{n}", file), range(16)))
+    assert len(clients(file)) == 16
+
+
+def test_rotation_lets_both_tokens_in_and_revocation_only_the_new_one(issue: Issue, tmp_path: Path) -> None:
+    file = tmp_path / "tokens.json"
+    old = issue("acme", "--into", file)
+    new = issue("acme", "--into", file)
+    assert clients(file) == ["acme", "acme"]
+
+    def statuses() -> list[int]:
+        with running_host(tmp_path / "data", DECISION_API_TOKEN=file.read_text()) as host:
+            return [
+                httpx.get(f"{host.url}/refusals", headers={"authorization": f"Bearer {token}"}).status_code
+                for token in (old, new)
+            ]
+
+    assert statuses() == [200, 200]
+    issue("--revoke", issue_token.digest(old.encode()), "--into", file)
+    assert statuses() == [401, 200]
+
+
+def test_the_second_token_tells_how_to_revoke_the_first(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    file = tmp_path / "tokens.json"
+    issue_token.main(["acme", "--into", str(file)])
+    first = issue_token.digest(capsys.readouterr().out.strip().encode())
+    issue_token.main(["acme", "--into", str(file)])
+    assert f"make revoke DIGEST={first} TOKENS={file}" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("client", ["", "Acme", "_acme", "acme corp", "é", "a" * 64, "acme\n"])
+def test_a_bad_client_id_is_refused_and_says_what_is_allowed(client: str, tmp_path: Path) -> None:
+    assert "a client id is" in refused(client, "--into", tmp_path / "tokens.json")
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize(
+    ("content", "why"),
+    [
+        ("{", "can't be read as JSON"),
+        ("[]", "is not a JSON object"),
+        ('{"sha256:zz": "acme"}', "holds what the function would refuse"),
+        ('{"token": "Not A Client"}', "holds what the function would refuse"),
+        ('{"token_digests": {}}', "holds what the function would refuse"),
+    ],
+)
+def test_a_file_that_is_not_whole_is_left_as_it_is(content: str, why: str, tmp_path: Path) -> None:
+    file = tmp_path / "tokens.json"
+    file.write_text(content)
+    assert why in refused("acme", "--into", file)
+    assert file.read_text() == content
+
+
+def test_what_can_not_be_done_is_said(tmp_path: Path) -> None:
+    file = tmp_path / "tokens.json"
+    unknown = "sha256:" + "0" * 64
+    assert "no such entry" in refused("--revoke", unknown, "--into", file)
+    assert "64 hex digits" in refused("--revoke", "sha256:00", "--into", file)
+    assert "needs --into" in refused("--revoke", unknown)
+    assert "no folder" in refused("acme", "--into", tmp_path / "nowhere" / "tokens.json")
+    assert not list(tmp_path.iterdir())
