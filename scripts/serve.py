@@ -39,6 +39,7 @@ def main() -> None:
     signal.signal(signal.SIGTERM, _stop)
     try:
         with listening_socket(os.environ.get("PORT", "8080")) as listener, database() as master:
+            stdout = sys.stdout
             # The function's log lines go to standard error: standard output is for whoever types the command.
             with contextlib.redirect_stdout(sys.stderr):
                 bootstrap(master)
@@ -52,8 +53,9 @@ def main() -> None:
                     max_request_body_size=LARGEST_BODY_BYTES,
                     clear_untrusted_proxy_headers=False,
                 )
-            print_ready(listener.getsockname()[1], token)
-            server.run()
+                with contextlib.redirect_stdout(stdout):
+                    print_ready(listener.getsockname()[1], token)
+                server.run()
     except (ServeError, PostgresError) as error:
         sys.exit(f"serve: {error}")
     except KeyboardInterrupt:

@@ -2,12 +2,15 @@
 
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import asdict, replace
+from dataclasses import asdict
+from typing import TYPE_CHECKING
 
 from paypilot import wire
 from paypilot.core import errors
 from paypilot.core.canonical import canonical_json, digest
-from paypilot.core.rails import PERSON_RULE, Registry
+
+if TYPE_CHECKING:
+    from paypilot.core.rails import Registry
 
 # A cache may answer for five minutes after a table is replaced, and asks again by ETag then.
 CACHE_CONTROL = "public, max-age=300"
@@ -18,7 +21,7 @@ CODE = "GET /rails/{rail}/codes/{code}"
 RAIL_PATH = re.compile(r"/rails/[^/]+(/codes/(?P<code>[^/]+))?")
 
 
-def list_rails(registry: Registry, request: wire.Request, _named: str) -> wire.Response:
+def list_rails(registry: "Registry", request: wire.Request, _named: str) -> wire.Response:
     rails = [
         {
             "rail": rail.name,
@@ -31,23 +34,26 @@ def list_rails(registry: Registry, request: wire.Request, _named: str) -> wire.R
         }
         for rail in registry.rails.values()
     ]
+    from paypilot.core.rails import PERSON_RULE
+
     body = canonical_json({"rails": rails, "person_rule": PERSON_RULE})
     return _cacheable(request, body, digest(body))
 
 
-def show_rail(registry: Registry, request: wire.Request, named: str) -> wire.Response:
+def show_rail(registry: "Registry", request: wire.Request, named: str) -> wire.Response:
     """The table itself, in the canonical bytes that its version is the digest of."""
     rail = registry.rail(named)
     return _cacheable(request, rail.canonical, rail.version)
 
 
-def look_up_code(registry: Registry, request: wire.Request, named: str) -> wire.Response:
+def look_up_code(registry: "Registry", request: wire.Request, named: str) -> wire.Response:
     rail, _, code = named.partition("/codes/")
     try:
         answer = registry.lookup(rail, code)
     except errors.Refusal as refusal:
         # Counted apart from the refusals of a client's request: anyone may ask here, and no row is left.
-        return replace(wire.problem_response(refusal, request.request_id), facts={"lookup_refused": refusal.code})
+        problem = wire.problem_response(refusal, request.request_id)
+        return problem._replace(facts={"lookup_refused": refusal.code})
     return _cacheable(request, canonical_json(asdict(answer)), answer.version)
 
 
@@ -66,7 +72,7 @@ def _cacheable(request: wire.Request, body: bytes, version: str) -> wire.Respons
     return wire.Response(200, body, headers=headers)
 
 
-RAIL_ROUTES: Mapping[str, Callable[[Registry, wire.Request, str], wire.Response]] = {
+RAIL_ROUTES: Mapping[str, Callable[["Registry", wire.Request, str], wire.Response]] = {
     INDEX: list_rails,
     TABLE: show_rail,
     CODE: look_up_code,

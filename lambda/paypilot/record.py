@@ -11,9 +11,8 @@ import os
 import time
 import uuid
 from collections.abc import Sequence
-from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
-from typing import Any
+from typing import Any, NamedTuple
 
 from psycopg.rows import TupleRow
 from psycopg.types.json import Jsonb
@@ -26,8 +25,7 @@ UNKNOWN = "unknown"
 SET_CLIENT = "SELECT set_config('paypilot.client_id', %s, true)"
 
 
-@dataclass(frozen=True, slots=True)
-class StoredDecision:
+class StoredDecision(NamedTuple):
     """A committed row of decision_audit, in the order of DECISION_COLUMNS."""
 
     decision_id: uuid.UUID
@@ -85,8 +83,7 @@ class StoredDecision:
         return canonical_json(self.fields())
 
 
-@dataclass(frozen=True, slots=True)
-class StoredOutcome:
+class StoredOutcome(NamedTuple):
     """A committed row of decision_outcomes, in the order of OUTCOME_COLUMNS."""
 
     outcome_id: uuid.UUID
@@ -109,8 +106,8 @@ class StoredOutcome:
 
 
 # Only these names of our own are ever put into a statement's text (S608 below).
-DECISION_COLUMNS = ", ".join(StoredDecision.__dataclass_fields__)
-OUTCOME_COLUMNS = ", ".join(StoredOutcome.__dataclass_fields__)
+DECISION_COLUMNS = ", ".join(StoredDecision._fields)
+OUTCOME_COLUMNS = ", ".join(StoredOutcome._fields)
 
 
 def new_id() -> uuid.UUID:
@@ -226,8 +223,7 @@ def record_outcome(
     return StoredOutcome(*rows[0]) if rows else None
 
 
-@dataclass(frozen=True, slots=True)
-class History:
+class History(NamedTuple):
     """A page of an invoice's decisions, newest first, and the invoice's outcome. `more` says that older ones follow."""
 
     outcome: str
@@ -292,8 +288,7 @@ def read_summary(connection: Connection, client_id: str) -> list[tuple[str, int,
     ]
 
 
-@dataclass(frozen=True, slots=True)
-class RefusalEntry:
+class RefusalEntry(NamedTuple):
     """A refusal, or a decision whose code fell through the table."""
 
     id: uuid.UUID

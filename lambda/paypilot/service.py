@@ -6,17 +6,16 @@ import hmac
 import json
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 from paypilot import record, wire
 from paypilot.core import errors
 from paypilot.core.canonical import canonical_json
 from paypilot.core.decide import decide
-from paypilot.core.rails import Registry
 from paypilot.core.ruleset import Ruleset
 from paypilot.database import LONGEST_WAIT_SECONDS, Database
 from paypilot.rail_routes import RAIL_ROUTES, find_rail_route
+from paypilot.rails import PublishedRails
 from paypilot.settings import Settings
 
 LEAST_REPORTED_FOR_A_RATE = 30
@@ -24,20 +23,18 @@ Listing = TypeVar("Listing")
 REPLAYED = {"idempotent-replayed": "true"}
 
 
-@dataclass(frozen=True, slots=True)
-class Service:
+class Service(NamedTuple):
     """What an answer needs. `commit` is the build's; `openapi` the document's bytes."""
 
     settings: Settings
     ruleset: Ruleset
-    rails: Registry
+    rails: PublishedRails
     database: Database
     commit: str
     openapi: bytes
 
 
-@dataclass(frozen=True, slots=True)
-class Call:
+class Call(NamedTuple):
     """An authenticated request at its route. `invoice_id` is the path's, unchecked; `deadline` as in Database.run."""
 
     request: wire.Request
@@ -54,7 +51,7 @@ def answer(service: Service, request: wire.Request, seconds_left: float) -> wire
     if route in PUBLIC_ROUTES:
         return PUBLIC_ROUTES[route](service)
     if route in RAIL_ROUTES:
-        return RAIL_ROUTES[route](service.rails, request, named)
+        return RAIL_ROUTES[route](service.rails.registry, request, named)
     client_id = authenticate(service.settings, request)
     call = Call(request, route, client_id, named, deadline)
     try:

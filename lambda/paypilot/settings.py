@@ -4,7 +4,7 @@ import hashlib
 import json
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+from typing import NamedTuple
 
 CLIENT_ID = re.compile(r"[a-z0-9][a-z0-9_-]{0,62}")
 DIGEST_ENTRY = re.compile(r"sha256:([0-9a-fA-F]{64})")
@@ -18,8 +18,7 @@ class InvalidTokens(ValueError):
     """`DECISION_API_TOKEN` is not one token or an object of valid entries only. Says nothing of its content."""
 
 
-@dataclass(frozen=True, slots=True)
-class Settings:
+class Settings(NamedTuple):
     """`clients` maps the SHA-256 digest (32 bytes) of each token to its client id; empty means that nobody may in."""
 
     clients: Mapping[bytes, str]

@@ -9,8 +9,9 @@ import re
 import urllib.parse
 import uuid
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
-from typing import Any, NoReturn
+from dataclasses import asdict
+from types import MappingProxyType
+from typing import Any, NamedTuple, NoReturn
 
 from paypilot.core import errors
 from paypilot.core.decide import FailedPayment
@@ -33,9 +34,10 @@ LARGEST_COUNT = 1000
 JSON = "application/json"
 PROBLEM_JSON = "application/problem+json"
 
+NOTHING: Mapping[str, str] = MappingProxyType({})
 
-@dataclass(frozen=True, slots=True)
-class Request:
+
+class Request(NamedTuple):
     """One HTTP request. Header names are lower case; `path` is percent-decoded and has no stage; `query` is raw."""
 
     method: str
@@ -47,19 +49,17 @@ class Request:
     request_id: str
 
 
-@dataclass(frozen=True, slots=True)
-class Response:
+class Response(NamedTuple):
     """One answer. `facts` are for the log line and the metrics: names of our own, never input."""
 
     status: int
     body: bytes
     content_type: str = JSON
-    headers: Mapping[str, str] = field(default_factory=dict)
-    facts: Mapping[str, str] = field(default_factory=dict)
+    headers: Mapping[str, str] = NOTHING
+    facts: Mapping[str, str] = NOTHING
 
 
-@dataclass(frozen=True, slots=True)
-class Page:
+class Page(NamedTuple):
     """What a listing was asked for. `after` is the id of the last entry of the page before, or None."""
 
     limit: int
@@ -67,8 +67,7 @@ class Page:
     kind: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class OutcomeReport:
+class OutcomeReport(NamedTuple):
     outcome: str
     report_key: str
 

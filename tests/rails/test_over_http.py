@@ -12,7 +12,7 @@ import pytest
 from paypilot import wire
 from paypilot.core.rails import Rail
 from paypilot.database import Database
-from paypilot.rails import load_registry
+from paypilot.rails import PublishedRails, load_registry
 from paypilot.rules import current_ruleset
 from paypilot.service import Service, answer
 from paypilot.settings import read_settings
@@ -139,7 +139,7 @@ def test_a_refused_rail_code_leaves_a_row_and_no_decision(client: httpx.Client, 
 
 def test_a_lookup_costs_no_database_connection(database: TestDatabase) -> None:
     settings = read_settings({"DECISION_API_TOKEN": TOKENS})
-    service = Service(settings, current_ruleset(), REGISTRY, Database(iam_login=False), "unknown", b"{}")
+    service = Service(settings, current_ruleset(), PublishedRails(), Database(iam_login=False), "unknown", b"{}")
 
     def ask(method: str, path: str, body: str = "") -> wire.Response:
         headers = {"authorization": f"Bearer {TOKEN}"}
@@ -162,7 +162,9 @@ def test_a_lookup_costs_no_database_connection(database: TestDatabase) -> None:
 def test_a_lookup_answers_while_the_database_is_away(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PGHOST", "127.0.0.1")
     monkeypatch.setenv("PGPORT", "1")
-    service = Service(read_settings({}), current_ruleset(), REGISTRY, Database(iam_login=False), "unknown", b"{}")
+    service = Service(
+        read_settings({}), current_ruleset(), PublishedRails(), Database(iam_login=False), "unknown", b"{}"
+    )
     started = time.monotonic()
     response = answer(service, wire.Request("GET", "/rails/ach/codes/R01", "", {}, "", False, "id"), seconds_left=5)
     assert response.status == 200

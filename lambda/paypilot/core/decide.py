@@ -1,17 +1,17 @@
 """The decision: a pure function of the request and the table. No clock, no environment, no I/O."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
-from paypilot.core.rails import Answer, Registry, policy_at
 from paypilot.core.ruleset import Ruleset
+
+if TYPE_CHECKING:
+    from paypilot.core.rails import Answer
 
 LOW, MEDIUM, HIGH = "low", "medium", "high"
 
 
-@dataclass(frozen=True, slots=True)
-class FailedPayment:
+class FailedPayment(NamedTuple):
     """What a billing system asks about. `attempt` counts from 1, the first failed charge."""
 
     invoice_id: str
@@ -20,8 +20,13 @@ class FailedPayment:
     prior_failures: int = 0
 
 
-@dataclass(frozen=True, slots=True)
-class Decision:
+class Rails(Protocol):
+    """The rails as a decision needs them: the answer for a failure code, or None for one that names no rail."""
+
+    def answer_for(self, failure_code: str) -> "Answer | None": ...
+
+
+class Decision(NamedTuple):
     """What happens next, and which rule said so.
 
     `retry_in_days` is whole days of 24 hours, or None for never. `matched` is false where the table doesn't list the
@@ -40,7 +45,7 @@ class Decision:
     rail: Mapping[str, Any] | None = None
 
 
-def decide(payment: FailedPayment, ruleset: Ruleset, rails: Registry) -> Decision:
+def decide(payment: FailedPayment, ruleset: Ruleset, rails: Rails) -> Decision:
     """The table's answer for `payment`; the default's where its failure code is not listed.
 
     A failure code that names a rail is that rail's to answer. Raises its `RailRefused` or `NotARailCode`.
@@ -63,7 +68,10 @@ def decide(payment: FailedPayment, ruleset: Ruleset, rails: Registry) -> Decisio
     )
 
 
-def _decide_on_rail(payment: FailedPayment, answer: Answer) -> Decision:
+def _decide_on_rail(payment: FailedPayment, answer: "Answer") -> Decision:
+    # Imported by now: whoever made the answer did. A card's failure needs none of it.
+    from paypilot.core.rails import policy_at
+
     policy = policy_at(answer, payment.attempt)
     risk = churn_risk(payment.attempt, payment.prior_failures)
     return Decision(
@@ -79,7 +87,7 @@ def _decide_on_rail(payment: FailedPayment, answer: Answer) -> Decision:
     )
 
 
-def _rail_fields(answer: Answer, *, used_up: bool) -> dict[str, Any]:
+def _rail_fields(answer: "Answer", *, used_up: bool) -> dict[str, Any]:
     """What the table says of the code, whatever the attempt; `limit_used_up` is what the attempt makes of it."""
     limit = answer.limit
     return {

@@ -5,8 +5,7 @@ differently.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from paypilot.core.canonical import canonical_json, digest
 
@@ -32,8 +31,7 @@ class InvalidRuleset(ValueError):
     """A table that must not decide: the message names the row and what is wrong with it."""
 
 
-@dataclass(frozen=True, slots=True)
-class Rule:
+class Rule(NamedTuple):
     """One row. `retry_in_days` is whole days of 24 hours, or None for never."""
 
     name: str
@@ -42,8 +40,7 @@ class Rule:
     tone: str
 
 
-@dataclass(frozen=True, slots=True)
-class Ruleset:
+class Ruleset(NamedTuple):
     """A checked table. `version` is the digest of the whole document's canonical form, why and source included."""
 
     rules: Mapping[str, Rule]
