@@ -22,6 +22,15 @@ from paypilot.core.decide import Decision, FailedPayment
 from paypilot.database import Connection
 
 UNKNOWN = "unknown"
+GATES_MATCHED, GATES_FELL_THROUGH = (
+    [
+        {"gate": "authentication", "result": "passed"},
+        {"gate": "body", "result": "passed"},
+        {"gate": "rules_table", "result": result},
+        {"gate": "audit", "result": "recorded"},
+    ]
+    for result in ("matched", "fell_through")
+)
 SET_CLIENT = "SELECT set_config('paypilot.client_id', %s, true)"
 
 
@@ -67,12 +76,7 @@ class StoredDecision(NamedTuple):
             "next_retry_at": retry_at,
             "churn_risk": self.churn_risk,
             "escalated": self.escalated,
-            "gates_checked": [
-                {"gate": "authentication", "result": "passed"},
-                {"gate": "body", "result": "passed"},
-                {"gate": "rules_table", "result": "matched" if self.matched else "fell_through"},
-                {"gate": "audit", "result": "recorded"},
-            ],
+            "gates_checked": GATES_MATCHED if self.matched else GATES_FELL_THROUGH,
             "rules_version": self.rules_version,
             "decided_at": timestamp(self.decided_at),
         }
@@ -118,7 +122,7 @@ def new_id() -> uuid.UUID:
 
 def timestamp(moment: datetime) -> str:
     """RFC 3339 in UTC with six decimals."""
-    return moment.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
+    return moment.astimezone(UTC).isoformat(timespec="microseconds").removesuffix("+00:00") + "Z"
 
 
 INSERT_DECISION = f"""

@@ -12,7 +12,6 @@ import json
 import os
 import time
 import traceback
-from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -29,6 +28,8 @@ SERVICE = os.environ.get("POWERTOOLS_SERVICE_NAME", "paypilot-decision")
 METRIC_OF_CODE = {"unauthorized": "AuthRejected"} | {
     refusal.code: "Refusals" for refusal in errors.Refusal.__subclasses__()
 }
+DECISIONS, FELL_THROUGH = ({"Name": name, "Unit": "Count"} for name in ("Decisions", "FellThrough"))
+COUNTED_DECISION = {"matched": [DECISIONS], "fell_through": [DECISIONS, FELL_THROUGH]}
 
 
 def tell_answer(request: wire.Request, response: wire.Response) -> None:
@@ -58,30 +59,26 @@ def tell_failure(request: wire.Request, cause: BaseException | None, metric: str
 
 
 def _write_decision(request: wire.Request, response: wire.Response) -> None:
-    counts: list[str] = []
-    if response.facts["written"] == "recorded":
-        counts = ["Decisions", "FellThrough"] if response.facts["rules_table"] == "fell_through" else ["Decisions"]
+    facts = response.facts
     line = {
-        **(_embedded_metrics(counts) if counts else {}),
+        **(_decision_metrics(facts["rules_table"]) if facts["written"] == "recorded" else {}),
         "service": SERVICE,
         "level": "INFO",
         "message": "answered",
         "request_id": request.request_id,
         "status": response.status,
-        **response.facts,
+        **facts,
     }
     print(json.dumps(line) + "\n", end="", flush=True)  # noqa: T201 - Lambda's log is standard output
 
 
-def _embedded_metrics(names: Sequence[str]) -> dict[str, object]:
+def _decision_metrics(rules_table: str) -> dict[str, object]:
     """https://docs.aws.amazon.com/AmazonCloudWatch/latest/monitoring/CloudWatch_Embedded_Metric_Format_Specification.html"""
-    metrics = [{"Name": name, "Unit": "Count"} for name in names]
+    names = COUNTED_DECISION[rules_table]
+    described = [{"Namespace": NAMESPACE, "Dimensions": [["service"]], "Metrics": names}]
     return {
-        "_aws": {
-            "Timestamp": time.time_ns() // 1_000_000,
-            "CloudWatchMetrics": [{"Namespace": NAMESPACE, "Dimensions": [["service"]], "Metrics": metrics}],
-        },
-        **{name: [1.0] for name in names},
+        "_aws": {"Timestamp": time.time_ns() // 1_000_000, "CloudWatchMetrics": described},
+        **{metric["Name"]: [1.0] for metric in names},
     }
 
 

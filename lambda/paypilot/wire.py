@@ -236,12 +236,7 @@ def printable(name: str) -> str:
 
 def _read_object(request: Request) -> dict[str, Any]:
     try:
-        fields = json.loads(
-            _read_body(request).decode("utf-8"),
-            object_pairs_hook=_unique_fields,
-            parse_constant=_refuse_constant,
-            parse_int=_bounded_integer,
-        )
+        fields = STRICT_JSON.decode(_read_body(request).decode("utf-8"))
     except (ValueError, RecursionError) as error:
         raise errors.InvalidJson("The body is one JSON text in UTF-8 (RFC 8259), with no BOM.") from error
     if not isinstance(fields, dict):
@@ -288,6 +283,11 @@ def _refuse_constant(_: str) -> NoReturn:
 def _bounded_integer(digits: str) -> int:
     # An integer of thousands of digits costs quadratic time to read, and forty are out of any range just as well.
     return int(digits[:40])
+
+
+STRICT_JSON = json.JSONDecoder(
+    object_pairs_hook=_unique_fields, parse_constant=_refuse_constant, parse_int=_bounded_integer
+)
 
 
 def _invoice_id(fields: Mapping[str, Any]) -> str:

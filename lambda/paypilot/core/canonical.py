@@ -10,6 +10,8 @@ import json
 # RFC 8785 numbers are IEEE doubles: past this an integer has no exact double.
 LARGEST_EXACT_INTEGER = 2**53 - 1
 
+ENCODER = json.JSONEncoder(ensure_ascii=False, allow_nan=False, sort_keys=True, separators=(",", ":"))
+
 
 def canonical_json(value: object) -> bytes:
     """The RFC 8785 bytes of `value`: objects, arrays, strings, integers, booleans and null.
@@ -18,8 +20,7 @@ def canonical_json(value: object) -> bytes:
     a key that isn't ASCII text (so that sorting by code point is sorting by UTF-16 unit), a lone surrogate.
     """
     _check(value)
-    text = json.dumps(value, ensure_ascii=False, allow_nan=False, sort_keys=True, separators=(",", ":"))
-    return text.encode("utf-8")
+    return ENCODER.encode(value).encode("utf-8")
 
 
 def digest(data: bytes) -> str:
@@ -28,7 +29,7 @@ def digest(data: bytes) -> str:
 
 
 def _check(value: object) -> None:
-    if value is None or isinstance(value, str | bool):
+    if value is None or isinstance(value, (str, bool)):
         return
     if isinstance(value, int):
         if abs(value) > LARGEST_EXACT_INTEGER:
@@ -40,6 +41,8 @@ def _check(value: object) -> None:
         for key, item in value.items():
             if not (isinstance(key, str) and key.isascii()):
                 raise ValueError("a key that is not ASCII text has no canonical form here")
-            _check(item)
+            # Most values are text, and a call for each takes longer than to write it.
+            if type(item) is not str:
+                _check(item)
     else:
         raise ValueError(f"{type(value).__name__} has no canonical form here")
