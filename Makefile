@@ -52,6 +52,10 @@ check: $(INSTALLED) ## Lint, types and formats; writes nothing
 witness: $(INSTALLED) ## Start the MCP server as a client does and check what it must and must not match
 	$(BIN)/python scripts/witness.py
 
+.PHONY: rails-pages
+rails-pages: $(INSTALLED) ## Print the rail tables again into docs/rails
+	$(BIN)/python scripts/rails_pages.py
+
 .PHONY: fmt
 fmt: $(INSTALLED) ## Format the code
 	$(BIN)/ruff check --fix .

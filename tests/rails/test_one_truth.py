@@ -1,0 +1,135 @@
+"""Page, MCP, HTTP and decide, asked about every code: they can't disagree."""
+
+import re
+from collections.abc import Iterator
+from html.parser import HTMLParser
+
+import anyio
+import httpx
+import paypilot_rails_mcp
+import pytest
+from mcp import Client
+
+import rails_pages
+from paypilot.rails import load_registry
+from slice import TOKEN, Host
+
+REGISTRY = load_registry()
+ACH = [f"R{number:02}" for number in range(100)]
+SEPA = [row["code"] for row in REGISTRY.rails["sepa"].document["codes"]] + ["TECH", "ZZZZ", "0000"]
+CODES = [("ach", code) for code in ACH] + [("sepa", code) for code in SEPA]
+
+# What is compared: row, goes again, what has to change first, whether a person acts first.
+Said = tuple[int, str, str, bool]
+
+
+class Cells(HTMLParser):
+    """The text of a page's table rows, cell by cell."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self.rows: list[list[str]] = []
+        self._in_cell = False
+        self.feed(text)
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        if tag == "tr":
+            self.rows.append([])
+        if tag in {"th", "td"}:
+            self.rows[-1].append("")
+            self._in_cell = True
+
+    def handle_endtag(self, tag: str) -> None:
+        self._in_cell = self._in_cell and tag not in {"th", "td"}
+
+    def handle_data(self, data: str) -> None:
+        if self._in_cell:
+            self.rows[-1][-1] += data
+
+
+def printed(text: str, rows: list[list[str]]) -> dict[str, Said]:
+    """What a page's table of decisions says of each code, and under "" of every other one."""
+    names = {words: name for name, words in rails_pages.WORDS.items()}
+    said: dict[str, Said] = {}
+    decisions = [row for row in rows if len(row) == 5 and row[0].strip().isdigit()]
+    assert [row[0].strip() for row in decisions] == ["1", "2", "3", "4", "5"]
+    for row in decisions:
+        number, again, first, person, codes = (cell.strip() for cell in row)
+        said |= dict.fromkeys(re.findall(r"\w+", codes), (int(number), names[again], names[first], person == "yes"))
+    [fall_through_row] = re.findall(r"not matched and falls through to row (\d)", text)
+    [said[""]] = {each for each in said.values() if each[0] == int(fall_through_row)}
+    return said
+
+
+@pytest.fixture(scope="module")
+def pages() -> dict[tuple[str, str], dict[str, Said]]:
+    found = {}
+    for path in rails_pages.pages():
+        if path.stem == "bacs":
+            continue
+        text = path.read_text()
+        markdown_rows = [line.strip("| ").split(" | ") for line in text.splitlines() if line.startswith("| ")]
+        found[path.stem, path.suffix] = printed(text, markdown_rows if path.suffix == ".md" else Cells(text).rows)
+    return found
+
+
+@pytest.fixture(scope="module")
+def over_mcp() -> dict[tuple[str, str], Said]:
+    async def ask() -> dict[tuple[str, str], Said]:
+        async with Client(paypilot_rails_mcp.server) as client:
+            answers = {}
+            for rail, code in CODES:
+                result = await client.call_tool("lookup_return_code", {"code": code, "rail": rail})
+                assert result.structured_content
+                answers[rail, code] = said_by(result.structured_content)
+            return answers
+
+    return anyio.run(ask)
+
+
+@pytest.fixture(scope="module")
+def client(host: Host) -> Iterator[httpx.Client]:
+    with httpx.Client(base_url=host.url, headers={"authorization": f"Bearer {TOKEN}"}) as client:
+        yield client
+
+
+def said_by(answer: dict[str, object]) -> Said:
+    return answer["row"], answer["goes_again"], answer["changes_first"], answer["a_person_acts_first"]  # type: ignore[return-value]
+
+
+def test_page_mcp_http_and_decide_say_the_same_of_every_code(
+    pages: dict[tuple[str, str], dict[str, Said]], over_mcp: dict[tuple[str, str], Said], client: httpx.Client
+) -> None:
+    for rail, code in CODES:
+        lookup = client.get(f"/rails/{rail}/codes/{code}").json()
+        body = {"invoice_id": "in_truth", "failure_code": f"{rail}:{code}"}
+        decided = client.post("/decide", json=body).json()
+        said = said_by(lookup)
+        assert over_mcp[rail, code] == said, (rail, code)
+        assert said_by(decided["rail"]) == said, (rail, code)
+        assert decided["rules_version"] == lookup["version"]
+        policy = lookup["policy"]
+        assert {name: decided[name] for name in policy} == policy, (rail, code)
+        matched = decided["gates_checked"][2]["result"] == "matched"
+        assert matched is lookup["matched"]
+        assert matched is (code in pages[rail, ".html"]), (rail, code)
+        for suffix in (".md", ".html"):
+            page = pages[rail, suffix]
+            assert page.get(code, page[""]) == said, (rail, code, suffix)
+
+
+def test_all_four_refuse_bacs(client: httpx.Client) -> None:
+    async def ask() -> str:
+        async with Client(paypilot_rails_mcp.server) as mcp:
+            result = await mcp.call_tool("lookup_return_code", {"code": "0", "rail": "bacs"})
+            return result.content[0].text if result.is_error else ""  # type: ignore[union-attr]
+
+    why = REGISTRY.rails["bacs"].document["refusal"]["why"]
+    lookup = client.get("/rails/bacs/codes/0")
+    decided = client.post("/decide", json={"invoice_id": "in_truth", "failure_code": "bacs:0"})
+    assert (lookup.json()["code"], decided.json()["code"]) == ("rail_refused", "rail_refused")
+    assert lookup.json()["refusal"] == decided.json()["refusal"]
+    assert why == lookup.json()["refusal"]["why"]
+    assert why in anyio.run(ask)
+    for suffix in ("md", "html"):
+        assert why in (rails_pages.PAGES / f"bacs.{suffix}").read_text()

@@ -1,0 +1,85 @@
+"""The printed pages: current, whole by themselves, and readable by more than eyes."""
+
+import re
+from html.parser import HTMLParser
+from itertools import pairwise
+from pathlib import Path
+
+import pytest
+
+import rails_pages
+
+VOID = {"meta", "link", "br", "hr", "img", "input"}
+HTML = [path for path in rails_pages.pages() if path.suffix == ".html"]
+
+
+class Outline(HTMLParser):
+    """What of a page the tests look at: its tags in order, and whether each is closed in turn."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self.tags: list[tuple[str, dict[str, str | None]]] = []
+        self.open: list[str] = []
+        self.feed(text)
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.tags.append((tag, dict(attrs)))
+        if tag not in VOID:
+            self.open.append(tag)
+
+    def handle_endtag(self, tag: str) -> None:
+        assert self.open.pop() == tag
+
+    def handle_decl(self, decl: str) -> None:
+        assert decl == "doctype html"
+
+
+@pytest.mark.parametrize("path", rails_pages.pages(), ids=lambda path: path.name)
+def test_a_page_is_what_its_table_gives_today(path: Path) -> None:
+    assert path.read_text() == rails_pages.pages()[path], "run: python scripts/rails_pages.py"
+
+
+def test_the_check_names_a_stale_page_and_writes_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(rails_pages, "PAGES", tmp_path / "docs" / "rails")
+    monkeypatch.setattr("sys.argv", ["rails_pages.py", "--check"])
+    assert rails_pages.main() == 1
+    assert "stale: docs/rails/ach.md" in capsys.readouterr().out
+    assert not list(tmp_path.rglob("*.md"))
+    monkeypatch.setattr("sys.argv", ["rails_pages.py"])
+    assert rails_pages.main() == 0
+    monkeypatch.setattr("sys.argv", ["rails_pages.py", "--check"])
+    assert rails_pages.main() == 0
+
+
+@pytest.mark.parametrize("path", HTML, ids=lambda path: path.name)
+def test_a_page_needs_nothing_but_itself(path: Path) -> None:
+    tags = Outline(path.read_text()).tags
+    assert not {tag for tag, _ in tags} & {"script", "link", "img", "iframe", "form"}
+    assert all("src" not in attrs for _, attrs in tags)
+    assert "@import" not in path.read_text()
+    assert "url(" not in path.read_text()
+
+
+@pytest.mark.parametrize("path", HTML, ids=lambda path: path.name)
+def test_a_page_has_a_language_a_title_one_first_heading_and_no_link_into_nothing(path: Path) -> None:
+    outline = Outline(path.read_text())
+    assert outline.open == []
+    names = [tag for tag, _ in outline.tags]
+    assert dict(outline.tags)["html"] == {"lang": "en"}
+    assert (names.count("title"), names.count("main"), names.count("h1")) == (1, 1, 1)
+    levels = [int(name[1]) for name in names if re.fullmatch("h[1-6]", name)]
+    assert all(after - before <= 1 for before, after in pairwise(levels))
+    ids = [attrs["id"] for _, attrs in outline.tags if "id" in attrs]
+    assert len(ids) == len(set(ids))
+    local = {str(attrs["href"])[1:] for tag, attrs in outline.tags if tag == "a" and str(attrs["href"]).startswith("#")}
+    assert local <= set(ids)
+
+
+@pytest.mark.parametrize("path", HTML, ids=lambda path: path.name)
+def test_every_table_has_a_caption_and_headers_with_a_scope(path: Path) -> None:
+    tags = Outline(path.read_text()).tags
+    names = [tag for tag, _ in tags]
+    assert names.count("table") == names.count("caption") > 0
+    assert all(attrs.get("scope") in {"col", "row"} for tag, attrs in tags if tag == "th")
