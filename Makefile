@@ -38,6 +38,10 @@ token: $(INSTALLED) ## Issue a token, shown once: CLIENT=acme, its digest into T
 revoke: $(INSTALLED) ## Take a token's DIGEST=sha256:... out of TOKENS
 	@$(BIN)/python scripts/issue_token.py --revoke "$(DIGEST)" --into "$(TOKENS)"
 
+.PHONY: explain
+explain: $(INSTALLED) ## Say why a recorded decision was taken and decide it again: FILE=decision.json
+	@$(BIN)/python scripts/explain.py $(FILE)
+
 .PHONY: test
 test: $(INSTALLED) ## Run the tests
 	$(BIN)/python -m pytest

@@ -38,6 +38,8 @@ class Rule(NamedTuple):
     retry_in_days: int | None
     action: str
     tone: str
+    why: str
+    source: str
 
 
 class Ruleset(NamedTuple):
@@ -71,7 +73,7 @@ def load_ruleset(document: Mapping[str, Any]) -> Ruleset:
             raise InvalidRuleset(f"rule {name!r}: unknown action or tone")
         if not row["why"] or not row["source"]:
             raise InvalidRuleset(f"rule {name!r} gives no why or no source")
-        rules[name] = Rule(name, days, row["action"], row["tone"])
+        rules[name] = Rule(name, days, row["action"], row["tone"], row["why"], row["source"])
     default = rules.pop(DEFAULT_RULE, None)
     if default is None:
         raise InvalidRuleset("a table has one default rule")
