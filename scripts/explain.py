@@ -29,9 +29,9 @@ def main() -> None:
     file = parser.parse_args().file
     try:
         document = json.loads(file.read_text() if file else sys.stdin.read())
-        decisions = document["decisions"] if "decisions" in document else [document]
+        decisions = document.get("decisions", [document])
         differing = [explain(decision) for decision in decisions]
-    except (OSError, ValueError, KeyError, TypeError) as error:
+    except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
         sys.exit(f"explain: this is neither a decision nor a page of them: {type(error).__name__} {error}")
     except UnknownTable as error:
         sys.exit(f"explain: {error}")
