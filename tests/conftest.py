@@ -8,10 +8,14 @@ import pytest
 
 from local_postgres import LocalPostgres
 from paypilot_bootstrap.function import handler as bootstrap
-from slice import Host, TestDatabase, running_host, service_environment
+from slice import ROOT, Host, TestDatabase, running_host, service_environment
 
-# Before any function is imported: what Lambda's own configuration gives.
-os.environ |= {"POWERTOOLS_METRICS_NAMESPACE": "PayPilot", "POWERTOOLS_SERVICE_NAME": "paypilot-test"}
+# Before any function is imported: what Lambda's own configuration gives. And what `make` gives to the scripts.
+os.environ |= {
+    "POWERTOOLS_METRICS_NAMESPACE": "PayPilot",
+    "POWERTOOLS_SERVICE_NAME": "paypilot-test",
+    "PYTHONPATH": os.pathsep.join(str(ROOT / folder) for folder in ("lambda", "bootstrap", "scripts")),
+}
 
 
 @pytest.fixture(scope="session")

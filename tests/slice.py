@@ -39,7 +39,6 @@ def running_host(folder: Path, **environment: str) -> Iterator[Host]:
                 "PORT": "0",
                 "PAYPILOT_DATA_DIR": str(folder),
                 "DECISION_API_TOKEN": TOKENS,
-                "PYTHONPATH": f"{ROOT / 'lambda'}:{ROOT / 'bootstrap'}",
                 **environment,
             },
             stdout=subprocess.PIPE,
