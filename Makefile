@@ -56,6 +56,10 @@ check: $(INSTALLED) ## Lint, types and formats; writes nothing
 witness: $(INSTALLED) ## Start the MCP server as a client does and check what it must and must not match
 	$(BIN)/python scripts/witness.py
 
+.PHONY: mcp-wheel
+mcp-wheel: $(INSTALLED) ## Build the MCP server's wheel into dist
+	$(BIN)/python -m pip wheel --quiet --no-deps --no-build-isolation --wheel-dir dist scripts/mcp_server
+
 .PHONY: rails-pages
 rails-pages: $(INSTALLED) ## Print the rail tables again into docs/rails
 	$(BIN)/python scripts/rails_pages.py

@@ -34,9 +34,7 @@ def list_rails(registry: "Registry", request: wire.Request, _named: str) -> wire
         }
         for rail in registry.rails.values()
     ]
-    from paypilot.core.rails import PERSON_RULE
-
-    body = canonical_json({"rails": rails, "person_rule": PERSON_RULE})
+    body = canonical_json({"rails": rails, "person_rule": registry.person_rule})
     return _cacheable(request, body, digest(body))
 
 

@@ -10,6 +10,7 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
+from paypilot import rails
 from paypilot.core import ruleset
 from paypilot.core.errors import NotARailCode, NotFound, RailRefused
 from paypilot.core.rails import (
@@ -264,6 +265,12 @@ def test_a_published_table_keeps_its_digest():
         "sha256:f18176afc29d98e4c7b107f0f17dca0aa3488c3e37e5e19d85ef155696d65933",  # bacs 2026-12-01
         "sha256:faa649c99a16112c1db241ef3da24ab8d34c42c9d73003b3ddc8701f5c6032f7",  # ach 2026-12-01
     ], "a published table was edited: publish a new file instead"
+
+
+def test_a_table_s_file_is_named_by_its_rail_and_its_day():
+    folder = Path(rails.__file__).parent
+    named = {f"{rail.name}-{rail.document['published']}.json" for rail in REGISTRY.versions.values()}
+    assert {path.name for path in folder.glob("*.json")} == named
 
 
 def test_the_rails_need_nothing_but_the_standard_library():

@@ -327,6 +327,8 @@ def policy_at(answer: Answer, attempt: int) -> Policy:
 class Registry:
     """Every rail by its name, as it answers now, and every table that ever did by its version."""
 
+    person_rule = PERSON_RULE
+
     def __init__(self, documents: Iterable[Mapping[str, Any]]) -> None:
         rails = sorted((Rail(document) for document in documents), key=lambda rail: rail.document["published"])
         self.rails: dict[str, Rail] = {rail.name: rail for rail in rails}
