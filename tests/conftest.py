@@ -3,12 +3,11 @@
 import os
 from collections.abc import Iterator
 
-import psycopg
 import pytest
 
 from local_postgres import LocalPostgres
 from paypilot_bootstrap.function import handler as bootstrap
-from slice import ROOT, Host, TestDatabase, running_host, service_environment
+from slice import ROOT, Host, TestDatabase, blank_database, running_host, service_environment
 
 # Before any function is imported: what Lambda's own configuration gives. And what `make` gives to the scripts.
 os.environ |= {
@@ -37,9 +36,7 @@ def postgres(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LocalPostgres
 @pytest.fixture
 def database(postgres: LocalPostgres, monkeypatch: pytest.MonkeyPatch) -> Iterator[TestDatabase]:
     """A fresh database that the bootstrap set up, and the environment by which the service finds it."""
-    with psycopg.connect(postgres.conninfo(), autocommit=True) as connection:
-        connection.execute("DROP DATABASE IF EXISTS paypilot WITH (FORCE)")
-        connection.execute("CREATE DATABASE paypilot")
+    blank_database(postgres)
     service = service_environment(postgres, "paypilot")
     for name, value in service.items():
         monkeypatch.setenv(name, value)

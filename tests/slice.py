@@ -4,12 +4,14 @@ import os
 import re
 import subprocess
 import sys
-from collections.abc import Iterator, Mapping
+import time
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
 import psycopg
+from psycopg import sql
 
 from local_postgres import LocalPostgres
 
@@ -69,6 +71,30 @@ class TestDatabase:
     def superuser(self) -> "psycopg.Connection[tuple[object, ...]]":
         """A superuser's connection, which sees every row."""
         return psycopg.connect(self.server.conninfo(self.name), autocommit=True)
+
+
+def waiting(database: TestDatabase, lock: str) -> None:
+    """Return once somebody waits for a lock of this type in `database`."""
+    with database.superuser() as connection:
+        until(
+            lambda: connection.execute("SELECT FROM pg_locks WHERE NOT granted AND locktype = %s", (lock,)).fetchall()
+        )
+
+
+def until(condition: Callable[[], object], seconds: float = 20) -> None:
+    """Return once `condition` holds; fail if it doesn't within `seconds`."""
+    give_up = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < give_up, "waited in vain"
+        time.sleep(0.01)
+
+
+def blank_database(server: LocalPostgres, name: str = "paypilot") -> None:
+    """An empty database, on a server that has never seen the slice: roles belong to all its databases."""
+    with psycopg.connect(server.conninfo(), autocommit=True) as connection:
+        connection.execute(sql.SQL("DROP DATABASE IF EXISTS {} WITH (FORCE)").format(sql.Identifier(name)))
+        connection.execute("DROP ROLE IF EXISTS paypilot_owner, paypilot_service, paypilot_erasure, paypilot_eraser")
+        connection.execute(sql.SQL("CREATE DATABASE {}").format(sql.Identifier(name)))
 
 
 def service_environment(server: LocalPostgres, database: str) -> dict[str, str]:

@@ -41,6 +41,23 @@ END
 $$;
 REVOKE CREATE ON SCHEMA public FROM PUBLIC;
 
+-- An RDS instance is the slice's own, so nobody else needs the server's other databases, where PUBLIC may do all that.
+-- On a server that is shared they are others' to decide about.
+DO $$
+DECLARE
+    database_name name;
+BEGIN
+    IF EXISTS (SELECT FROM pg_roles WHERE rolname = 'rdsadmin') THEN
+        FOR database_name IN
+            SELECT datname FROM pg_database
+            WHERE datname IN ('postgres', 'template1') AND pg_has_role(datdba, 'USAGE')
+        LOOP
+            EXECUTE format('REVOKE ALL ON DATABASE %I FROM PUBLIC', database_name);
+        END LOOP;
+    END IF;
+END
+$$;
+
 -- Large objects are written through functions of pg_catalog, which only a superuser can take from PUBLIC. On RDS nobody
 -- is one: the proof says then that this is left open, and that there are none.
 DO $$
