@@ -87,7 +87,11 @@ BEGIN
     PERFORM pg_advisory_xact_lock_shared(hashtextextended(NEW.client_id, 0));
     SELECT * INTO before FROM paypilot.invoice_states
     WHERE client_id = NEW.client_id AND invoice_id = NEW.invoice_id FOR UPDATE;
-    IF NOT FOUND OR before.outcome_seq > NEW.seq THEN
+    -- The client was erased while this report was under way: tried again, it finds no decision to report on.
+    IF NOT FOUND THEN
+        RAISE EXCEPTION 'an outcome needs a decision' USING ERRCODE = 'serialization_failure';
+    END IF;
+    IF before.outcome_seq > NEW.seq THEN
         RETURN NULL;
     END IF;
     UPDATE paypilot.invoice_states SET outcome = NEW.outcome, outcome_seq = NEW.seq

@@ -29,6 +29,10 @@ CREATE FUNCTION paypilot.erase_client(client text)
     RETURNS TABLE (decisions bigint, outcomes bigint, refusals bigint)
     LANGUAGE plpgsql SECURITY DEFINER SET search_path = '' AS $$
 BEGIN
+    -- Under another isolation the snapshot is older than the lock, and rows that came in between would stay.
+    IF current_setting('transaction_isolation') <> 'read committed' THEN
+        RAISE EXCEPTION 'a client is erased under READ COMMITTED' USING ERRCODE = 'feature_not_supported';
+    END IF;
     -- Decisions and reports of this client that are under way come first, and are erased; new ones wait.
     PERFORM pg_advisory_xact_lock(hashtextextended(client, 0));
     PERFORM set_config('paypilot.client_id', client, true);
