@@ -73,14 +73,25 @@ class LocalPostgres:
                 self._make()
             self._check_version()
             self._stop_leftover()
-            self.port = self.port or free_port()
             self._launch()
-            self._wait_until_ready()
         except BaseException:
             self.stop()
             raise
 
     def _launch(self) -> None:
+        for tries_left in (2, 1, 0):
+            # The same port again after a stop. A free one may be taken by somebody else before the server has it.
+            drawn = not self.port
+            self.port = self.port or free_port()
+            self._start_process()
+            try:
+                return self._wait_until_ready()
+            except PostgresError:
+                if not (drawn and tries_left):
+                    raise
+                self.port = 0
+
+    def _start_process(self) -> None:
         settings = (f"port={self.port}", f"listen_addresses={HOST}", "unix_socket_directories=", *self.options)
         with (self.folder / "postgres.log").open("ab") as log:
             self.process = subprocess.Popen(
@@ -94,12 +105,15 @@ class LocalPostgres:
 
     def stop(self) -> None:
         """Stop the server, closing its connections, and leave the folder to others."""
+        self._stop_process()
+        if self._lock.acquired:
+            self._lock.release()
+
+    def _stop_process(self) -> None:
         if self.process is not None:
             self.process.send_signal(signal.SIGINT)
             self.process.wait()
             self.process = None
-        if self._lock.acquired:
-            self._lock.release()
 
     def kill(self) -> None:
         """Kill the server as a crash would: every process at once, nothing flushed."""
@@ -149,7 +163,10 @@ class LocalPostgres:
         making.rename(self.data)
 
     def _check_version(self) -> None:
-        folder_version = (self.data / "PG_VERSION").read_text().strip()
+        version_file = self.data / "PG_VERSION"
+        if not version_file.exists():
+            raise PostgresError(f"{self.data} is not a Postgres data folder: choose another PAYPILOT_DATA_DIR")
+        folder_version = version_file.read_text().strip()
         output = subprocess.run([BIN / "postgres", "--version"], capture_output=True, check=True, text=True).stdout
         server_version = output.split()[2].split(".")[0]
         if folder_version != server_version:
@@ -162,8 +179,8 @@ class LocalPostgres:
         # The lock is ours, so a server that still runs here was left by a run that was killed. It must answer as ours:
         # after a crash the file may name a process id that is somebody else's by now.
         try:
-            self.port = int((self.data / "postmaster.pid").read_text().splitlines()[3])
-            with psycopg.connect(self.conninfo(), connect_timeout=2) as connection:
+            port = int((self.data / "postmaster.pid").read_text().splitlines()[3])
+            with psycopg.connect(self.conninfo(), port=port, connect_timeout=2) as connection:
                 answered = connection.execute("SHOW data_directory").fetchone()
         except (OSError, IndexError, ValueError, psycopg.OperationalError):
             return
@@ -182,6 +199,7 @@ class LocalPostgres:
                 psycopg.connect(self.conninfo(), connect_timeout=2).close()
             except psycopg.OperationalError as error:
                 if self.process.poll() is not None or time.monotonic() > give_up:
+                    self._stop_process()
                     raise PostgresError(f"Postgres did not start: see {self.folder / 'postgres.log'}") from error
                 time.sleep(0.05)
             else:

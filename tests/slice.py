@@ -14,6 +14,11 @@ import psycopg
 from psycopg import sql
 
 from local_postgres import LocalPostgres
+from paypilot import record
+from paypilot.core.decide import FailedPayment, decide
+from paypilot.database import Connection
+from paypilot.rails import PublishedRails
+from paypilot.rules import current_ruleset
 
 ROOT = Path(__file__).parent.parent
 TOKEN, OTHER_TOKEN = "token-of-client-a", "token-of-client-b"
@@ -71,6 +76,13 @@ class TestDatabase:
     def superuser(self) -> "psycopg.Connection[tuple[object, ...]]":
         """A superuser's connection, which sees every row."""
         return psycopg.connect(self.server.conninfo(self.name), autocommit=True)
+
+
+def decided(connection: Connection, client: str, invoice: str, code: str = "card_expired") -> record.StoredDecision:
+    """A decision recorded by the service's own statement."""
+    payment = FailedPayment(invoice, code)
+    decision = decide(payment, current_ruleset(), PublishedRails())
+    return record.record_decision(connection, client, record.new_id(), payment, decision, None)
 
 
 def waiting(database: TestDatabase, lock: str) -> None:

@@ -10,10 +10,8 @@ import pytest
 from psycopg import errors as postgres
 
 from paypilot import record
-from paypilot.core.decide import FailedPayment, decide
 from paypilot.database import Connection, connect
-from paypilot.rules import current_ruleset
-from slice import TestDatabase, waiting
+from slice import TestDatabase, decided, waiting
 
 CLIENT, OTHER = "client-a", "client-b"
 
@@ -24,14 +22,9 @@ def service(database: TestDatabase) -> Iterator[Connection]:
         yield connection
 
 
-def make_decision(connection: Connection, client: str, invoice: str, code: str = "card_expired") -> None:
-    payment = FailedPayment(invoice, code)
-    record.record_decision(connection, client, record.new_id(), payment, decide(payment, current_ruleset()), None)
-
-
 def make_rows(connection: Connection, client: str) -> None:
     for number in range(3):
-        make_decision(connection, client, f"in_{number}")
+        decided(connection, client, f"in_{number}")
     record.record_outcome(connection, client, record.new_id(), "in_0", "paid", "key-0")
     record.record_outcome(connection, client, record.new_id(), "in_1", "not_paid", "key-1")
     record.record_refusal(connection, client, record.new_id(), "POST /decide", "body", "invalid_json")
@@ -121,7 +114,7 @@ def test_an_erasure_under_another_isolation_is_refused(database: TestDatabase) -
 def test_an_erasure_waits_for_a_decision_under_way_and_erases_it(database: TestDatabase, service: Connection) -> None:
     with ThreadPoolExecutor(1) as pool:
         with service.transaction():
-            make_decision(service, CLIENT, "in_9")
+            decided(service, CLIENT, "in_9")
             erasure = pool.submit(erase, database, CLIENT)
             waiting(database, "advisory")
         assert erasure.result() == (1, 0, 0)
@@ -131,7 +124,7 @@ def test_an_erasure_waits_for_a_decision_under_way_and_erases_it(database: TestD
 def test_a_report_that_waits_for_an_erasure_finds_no_decision_and_leaves_no_row(
     database: TestDatabase, service: Connection
 ) -> None:
-    make_decision(service, CLIENT, "in_0")
+    decided(service, CLIENT, "in_0")
     with ThreadPoolExecutor(1) as pool, database.superuser() as eraser:
         with eraser.transaction():
             eraser.execute("SELECT paypilot.erase_client(%s)", (CLIENT,))
@@ -151,7 +144,7 @@ def test_decisions_during_erasures_leave_counts_that_agree_with_the_rows(databas
         made = 0
         with connect(iam_login=False) as connection:
             while not erased.is_set():
-                make_decision(connection, CLIENT, f"in_{thread}_{made % 7}")
+                decided(connection, CLIENT, f"in_{thread}_{made % 7}")
                 made += 1
         return made
 
