@@ -6,8 +6,11 @@ from collections.abc import Iterator
 import pytest
 
 from local_postgres import LocalPostgres
+from no_skips import pytest_make_collect_report, pytest_runtest_makereport
 from paypilot_bootstrap.function import handler as bootstrap
 from slice import ROOT, Host, TestDatabase, blank_database, running_host, service_environment
+
+__all__ = ["pytest_make_collect_report", "pytest_runtest_makereport"]
 
 # Before any function is imported: what Lambda's own configuration gives. And what `make` gives to the scripts.
 os.environ |= {

@@ -1,0 +1,25 @@
+"""What the documents link to is there."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+from slice import ROOT
+
+LINK = re.compile(r"\]\((?!https?:|#)([^)#]+)(?:#[^)]*)?\)")
+DOCUMENTS = sorted({ROOT / "README.md", *ROOT.glob("docs/**/*.md"), *ROOT.glob("*/README.md")})
+
+
+@pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: str(path.relative_to(ROOT)))
+def test_a_document_links_to_files_that_are_there(document: Path) -> None:
+    missing = [link for link in LINK.findall(document.read_text()) if not (document.parent / link).exists()]
+    assert missing == []
+
+
+def test_a_decision_has_a_number_of_its_own_and_says_it() -> None:
+    records = sorted((ROOT / "docs" / "decisions").glob("[0-9]*.md"))
+    numbers = [path.name[:4] for path in records]
+    assert len(set(numbers)) == len(numbers) > 0
+    for number, path in zip(numbers, records, strict=True):
+        assert path.read_text().startswith(f"# {number} "), path.name

@@ -1,0 +1,98 @@
+"""Whoever types what the README says sees what the README shows."""
+
+import json
+import os
+import re
+import shlex
+import signal
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+
+from slice import ROOT
+
+TEXT = (ROOT / "README.md").read_text()
+COMMANDS = [line for block in re.findall(r"```sh\n(.*?)```", TEXT, re.S) for line in block.splitlines()]
+CURL = [line for line in COMMANDS if line.startswith("curl ")]
+DOCUMENTED_URL = "http://127.0.0.1:8080"
+# Each row and each run has its own.
+VOLATILE = re.compile(r"(\"(?:decision_id|decided_at|next_retry_at)\": )\"[^\"]*\"")
+
+
+@pytest.fixture(scope="module")
+def url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """Where the README's own `make run` serves, on a free port and in a folder of its own."""
+    (command,) = [line for line in COMMANDS if line.endswith("make run")]
+    folder = tmp_path_factory.mktemp("readme")
+    environment = {**os.environ, "PORT": "0", "PAYPILOT_DATA_DIR": str(folder / "data")}
+    with (
+        (folder / "log").open("w") as log,
+        subprocess.Popen(
+            ["bash", "-c", command],
+            cwd=ROOT,
+            env=environment,
+            stdout=subprocess.PIPE,
+            stderr=log,
+            text=True,
+            start_new_session=True,
+        ) as process,
+    ):
+        try:
+            assert process.stdout is not None
+            # On a fresh clone make tells first what it installs.
+            ready = next((line for line in process.stdout if line.startswith("ready ")), "")
+            assert ready.endswith("token=try-me\n"), ready + (folder / "log").read_text()
+            yield ready.split()[1]
+        finally:
+            os.killpg(process.pid, signal.SIGTERM)
+
+
+def ask(url: str, line: str) -> httpx.Response:
+    """The answer to a curl line of the README."""
+    address, headers, data = "", {}, None
+    words = iter(shlex.split(line)[1:])
+    for word in words:
+        if word == "-H":
+            name, value = next(words).split(": ")
+            headers[name] = value
+        elif word == "-d":
+            data = next(words)
+        elif word != "-s":
+            address = word.replace(DOCUMENTED_URL, url)
+    return httpx.request("GET" if data is None else "POST", address, headers=headers, content=data)
+
+
+def test_the_readme_s_requests_are_answered_as_it_says(url: str) -> None:
+    answers = {line: ask(url, line) for line in CURL}
+    statuses = [answer.status_code for answer in answers.values()]
+    refused = [line for line, answer in answers.items() if answer.status_code == 422]
+    assert set(statuses) == {200, 201, 422}
+    assert len(refused) == 1 and "amount" in refused[0]
+    (shown,) = re.findall(r"```json\n(.*?)```", TEXT, re.S)
+    assert _stable(json.loads(shown)) == _stable(answers[CURL[0]].json())
+
+
+def _stable(answer: dict[str, Any]) -> Any:
+    return json.loads(VOLATILE.sub(r'\1"…"', json.dumps(answer)))
+
+
+def test_the_readme_s_make_targets_are_there() -> None:
+    targets = set(re.findall(r"make ([a-z0-9-]+)", "\n".join(COMMANDS)))
+    assert {"run", "test", "check", "demo"} <= targets
+    assert targets <= set(re.findall(r"^([a-z0-9-]+):", (ROOT / "Makefile").read_text(), re.M))
+
+
+def test_the_folders_of_the_map_are_there() -> None:
+    for folder in re.findall(r"^\| \[?([\w./]+/)\]?", TEXT, re.M):
+        assert (ROOT / folder).is_dir(), folder
+
+
+def test_the_readme_s_token_command_adds_a_digest_to_the_file(tmp_path: Path) -> None:
+    (command,) = [line for line in COMMANDS if line.startswith("make token")]
+    file = tmp_path / "tokens.json"
+    subprocess.run(["bash", "-c", command.replace("tokens.json", str(file))], cwd=ROOT, check=True, capture_output=True)
+    assert list(json.loads(file.read_text()).values()) == ["acme"]
