@@ -64,7 +64,7 @@ class Database:
                 self.drop()
                 if last_try or deadline - time.monotonic() < CONNECT_SECONDS:
                     raise AuditUnavailable(
-                        "Nothing was decided: the record cannot be written or read now. Try again; with the same "
+                        "The record cannot be written or read now, so there is no answer. Try again: with the same "
                         "Idempotency-Key or report_key nothing is done twice."
                     ) from error
             except BaseException:
