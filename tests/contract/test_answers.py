@@ -1,0 +1,58 @@
+"""What every answer owes, and what is no answer of ours. `Caller.send` holds every answer of this suite to the same."""
+
+import httpx
+import pytest
+
+from contract.caller import Caller, is_gateway_made, new_invoice
+
+SAMPLE = [
+    ("GET", "/health", 200),
+    ("HEAD", "/health", 200),
+    ("GET", "/openapi.json", 200),
+    ("GET", "/refusals", 200),
+    ("GET", "/nowhere", 404),
+    ("HEAD", "/nowhere", 404),
+    ("PUT", "/decide", 405),
+    ("POST", "/decide", 422),
+    ("GET", "/refusals?x", 422),
+    ("GET", "/decisions/nobody-knows-this-one", 404),
+    ("GET", "/decisions/outcomes/summary", 200),
+]
+
+
+@pytest.mark.parametrize(("method", "path", "status"), SAMPLE)
+def test_every_answer_is_marked_and_never_cached(client: Caller, method: str, path: str, status: int) -> None:
+    response = client.send(method, path)
+    assert response.status_code == status
+    assert response.headers["cache-control"] == "no-store"
+    assert response.headers["x-content-type-options"] == "nosniff"
+    assert response.headers["content-type"] == ("application/json" if status < 400 else "application/problem+json")
+
+
+def test_every_answer_has_a_request_id_of_its_own_that_the_caller_does_not_choose(client: Caller) -> None:
+    answers = [client.send(method, path, headers={"x-request-id": "mine"}) for method, path, _ in SAMPLE]
+    ids = {answer.headers["x-request-id"] for answer in answers}
+    assert len(ids) == len(SAMPLE)
+    assert "mine" not in ids
+
+
+def test_a_problem_of_the_same_code_has_the_same_type_and_title(client: Caller) -> None:
+    first = client.try_decide(new_invoice(), attempt=0).json()
+    second = client.try_decide(new_invoice(), prior_failures=-1).json()
+    assert (first["type"], first["title"]) == (second["type"], second["title"])
+    assert first["type"] == "urn:paypilot:problem:invalid_value"
+    assert (first["field"], second["field"]) == ("attempt", "prior_failures")
+    assert "1000" in first["detail"]
+
+
+@pytest.mark.parametrize(("status", "text"), [(429, "Too Many Requests"), (500, "Internal Server Error"), (503, "x")])
+def test_an_answer_of_the_gateway_is_known_apart(status: int, text: str) -> None:
+    assert is_gateway_made(httpx.Response(status, json={"message": text}))
+
+
+@pytest.mark.parametrize("code", ["audit_unavailable", "internal"])
+def test_a_problem_of_ours_is_never_taken_for_the_gateways(code: str) -> None:
+    headers = {"content-type": "application/problem+json"}
+    assert not is_gateway_made(httpx.Response(503, json={"code": code}, headers=headers))
+    assert not is_gateway_made(httpx.Response(200, json={"status": "ok"}))
+    assert not is_gateway_made(httpx.Response(502, text="<html>"))
