@@ -46,6 +46,14 @@ explain: $(INSTALLED) ## Say why a recorded decision was taken and decide it aga
 test: $(INSTALLED) ## Run the tests
 	$(BIN)/python -m pytest
 
+.PHONY: contract
+contract: $(INSTALLED) ## Hold a slice to its contract: URL=https://... with PAYPILOT_CONTRACT_TOKEN, or the local one
+	$(if $(URL),PAYPILOT_CONTRACT_BASE_URL="$(URL)") $(BIN)/python -m pytest tests/contract
+
+.PHONY: openapi
+openapi: $(INSTALLED) ## Write lambda/paypilot/openapi.json again from scripts/openapi.py
+	$(BIN)/python scripts/openapi.py
+
 .PHONY: check
 check: $(INSTALLED) ## Lint, types and formats; writes nothing
 	$(BIN)/ruff check .
