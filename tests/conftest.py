@@ -7,8 +7,7 @@ import pytest
 
 from local_postgres import LocalPostgres
 from no_skips import pytest_make_collect_report, pytest_runtest_makereport
-from paypilot_bootstrap.function import handler as bootstrap
-from slice import ROOT, Host, TestDatabase, blank_database, running_host, service_environment
+from slice import ROOT, Host, TestDatabase, bootstrapped, running_host, running_postgres
 
 __all__ = ["pytest_make_collect_report", "pytest_runtest_makereport"]
 
@@ -30,18 +29,11 @@ def host(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Host]:
 @pytest.fixture(scope="session")
 def postgres(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LocalPostgres]:
     """A Postgres with nothing of ours in it."""
-    server = LocalPostgres(tmp_path_factory.mktemp("postgres"))
-    server.start()
-    yield server
-    server.stop()
+    with running_postgres(tmp_path_factory.mktemp("postgres")) as server:
+        yield server
 
 
 @pytest.fixture
-def database(postgres: LocalPostgres, monkeypatch: pytest.MonkeyPatch) -> Iterator[TestDatabase]:
+def database(postgres: LocalPostgres, monkeypatch: pytest.MonkeyPatch) -> TestDatabase:
     """A fresh database that the bootstrap set up, and the environment by which the service finds it."""
-    blank_database(postgres)
-    service = service_environment(postgres, "paypilot")
-    for name, value in service.items():
-        monkeypatch.setenv(name, value)
-    bootstrap({"action": "bootstrap", "master_password": postgres.password}, None)
-    yield TestDatabase(postgres, "paypilot", service)
+    return bootstrapped(postgres, monkeypatch)

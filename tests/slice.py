@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import psycopg
+import pytest
 from psycopg import sql
 
 from local_postgres import LocalPostgres
@@ -19,6 +20,7 @@ from paypilot.core.decide import FailedPayment, decide
 from paypilot.database import Connection
 from paypilot.rails import PublishedRails
 from paypilot.rules import current_ruleset
+from paypilot_bootstrap.function import handler as bootstrap
 
 ROOT = Path(__file__).parent.parent
 TOKEN, OTHER_TOKEN = "token-of-client-a", "token-of-client-b"
@@ -107,6 +109,27 @@ def blank_database(server: LocalPostgres, name: str = "paypilot") -> None:
         connection.execute(sql.SQL("DROP DATABASE IF EXISTS {} WITH (FORCE)").format(sql.Identifier(name)))
         connection.execute("DROP ROLE IF EXISTS paypilot_owner, paypilot_service, paypilot_erasure, paypilot_eraser")
         connection.execute(sql.SQL("CREATE DATABASE {}").format(sql.Identifier(name)))
+
+
+@contextmanager
+def running_postgres(folder: Path, *options: str) -> Iterator[LocalPostgres]:
+    """A server of a test's own, with nothing of ours in it, stopped at the end."""
+    server = LocalPostgres(folder, *options)
+    server.start()
+    try:
+        yield server
+    finally:
+        server.stop()
+
+
+def bootstrapped(server: LocalPostgres, monkeypatch: pytest.MonkeyPatch) -> TestDatabase:
+    """A fresh database that the bootstrap set up, and the environment by which the service finds it."""
+    blank_database(server)
+    service = service_environment(server, "paypilot")
+    for name, value in service.items():
+        monkeypatch.setenv(name, value)
+    bootstrap({"action": "bootstrap", "master_password": server.password}, None)
+    return TestDatabase(server, "paypilot", service)
 
 
 def service_environment(server: LocalPostgres, database: str) -> dict[str, str]:

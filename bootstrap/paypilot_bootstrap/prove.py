@@ -3,9 +3,14 @@
 Every attempt runs in a transaction that is rolled back, so that a proof that fails leaves nothing. What must work is
 tried before and after, because a broken connection refuses everything. Row-level security keeps a query that forgets
 its client from another's rows; it doesn't keep out whoever holds the service's login, who may set any client.
+
+Postgres has no right to take away, on any server, for: DO blocks, pg_sleep, advisory locks and LOCK TABLE in ACCESS
+SHARE MODE (they can make others wait, and change nothing), LISTEN and NOTIFY, the role's own defaults (the service sets
+what it relies on at each connection), ending sessions of its own role, and reading the catalogs with their numbers of
+rows. Others' queries and the statistics of rows that it may not see stay hidden, which a proof looks at.
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from typing import Any, LiteralString
@@ -69,6 +74,7 @@ REFUSED: dict[str, LiteralString] = {
     "ALTER TABLE DISABLE TRIGGER": "ALTER TABLE paypilot.decision_audit DISABLE TRIGGER append_only",
     "ALTER TABLE NO FORCE ROW LEVEL SECURITY": "ALTER TABLE paypilot.decision_audit NO FORCE ROW LEVEL SECURITY",
     "ALTER POLICY": "ALTER POLICY one_client ON paypilot.decision_audit USING (true)",
+    "COMMENT": "COMMENT ON TABLE paypilot.decision_audit IS 'proof'",
     "DROP TABLE": "DROP TABLE paypilot.decision_audit",
     "DROP TRIGGER": "DROP TRIGGER append_only ON paypilot.decision_audit",
     "GRANT a table": "GRANT SELECT ON paypilot.erasures TO PUBLIC",
@@ -83,6 +89,7 @@ REFUSED: dict[str, LiteralString] = {
     "count_everything": "SELECT paypilot.count_everything()",
     "SELECT FOR UPDATE": "SELECT FROM paypilot.decision_audit FOR UPDATE",
     "LOCK TABLE": "LOCK TABLE paypilot.decision_audit IN ACCESS EXCLUSIVE MODE",
+    "LOCK TABLE IN ROW SHARE MODE": "LOCK TABLE paypilot.decision_audit IN ROW SHARE MODE",
     "INSERT a place in the order": (
         "INSERT INTO paypilot.decision_refusals (seq, refusal_id, client_id, route, gate, reason) "
         "OVERRIDING SYSTEM VALUE VALUES (1, gen_random_uuid(), 'paypilot-proof', 'proof', 'proof', 'proof')"
@@ -138,6 +145,37 @@ GRANTED: frozenset[tuple[str, str, str]] = frozenset(
             for column in ["outcome_id", "client_id", "invoice_id", "outcome", "report_key"]
         ),
         *(("decision_refusals", "INSERT", column) for column in ["refusal_id", "client_id", "route", "gate", "reason"]),
+        ("schema paypilot", "USAGE", "*"),
+        ("its database", "CONNECT", "*"),
+    }
+)
+
+# How rows are guarded: by what the triggers and policies are, not only by their names. No more of them, and no fewer.
+GUARDED: frozenset[tuple[str, str]] = frozenset(
+    {
+        *((table, "owned by paypilot_owner, row security forced") for table in TABLES),
+        ("erasures", "owned by paypilot_owner"),
+        *((table, "owned by paypilot_owner, row security") for table in ("rule_counts", "invoice_states")),
+        *(
+            (table, "one_client permissive * {0} (client_id = current_setting('paypilot.client_id'::text, true)) -")
+            for table in (*TABLES, "rule_counts", "invoice_states")
+        ),
+        *(
+            (
+                table,
+                f"A CREATE TRIGGER append_only BEFORE DELETE OR UPDATE OR TRUNCATE ON paypilot.{table} "
+                "FOR EACH STATEMENT EXECUTE FUNCTION paypilot.refuse_change()",
+            )
+            for table in (*TABLES, "erasures")
+        ),
+        *(
+            (
+                table,
+                f"A CREATE TRIGGER {function} AFTER INSERT ON paypilot.{table} "
+                f"FOR EACH ROW EXECUTE FUNCTION paypilot.{function}()",
+            )
+            for table, function in (("decision_audit", "count_decision"), ("decision_outcomes", "count_outcome"))
+        ),
     }
 )
 
@@ -148,13 +186,12 @@ def prove(connection: Connection) -> list[Proof]:
     proofs = [
         _control(connection, "before"),
         *(_refused(connection, name, statement) for name, statement in REFUSED.items()),
-        _other_clients_rows(connection),
-        _rows_without_a_client(connection),
+        *_other_clients_rows(connection),
         _insert_without_a_client(connection),
         _granting_what_it_holds(connection),
         *_catalog(connection),
         _password(connection),
-        *_large_objects(connection),
+        *_what_rds_differs_in(connection),
         _control(connection, "after"),
     ]
     if not all(proof.passed for proof in proofs):
@@ -213,37 +250,56 @@ def _refused(connection: Connection, name: str, statement: LiteralString) -> Pro
         return Proof(name, DENIED, _sqlstate(connection, statement))
 
 
-def _insert(connection: Connection, client_id: str) -> None:
+def _tried(connection: Connection, steps: Callable[[], str]) -> str:
+    """What `steps` gives, or the SQLSTATE that it ends with; rolled back."""
+    try:
+        with _rolled_back(connection):
+            return steps()
+    except psycopg.Error as error:
+        if error.sqlstate is None:
+            raise
+        return error.sqlstate
+
+
+def _write_a_row_of_each(connection: Connection, client_id: str) -> None:
     payment = FailedPayment("proof", "card_expired")
     decision = decide(payment, current_ruleset(), Registry([]))
     record.record_decision(connection, client_id, record.new_id(), payment, decision, None)
-
-
-def _visible(connection: Connection) -> int:
-    return len(connection.execute("SELECT FROM paypilot.decision_audit WHERE invoice_id = 'proof'").fetchall())
+    record.record_outcome(connection, client_id, record.new_id(), "proof", "paid", "proof")
+    record.record_refusal(connection, client_id, record.new_id(), "proof", "proof", "proof")
 
 
 def _control(connection: Connection, when: str) -> Proof:
-    with _rolled_back(connection):
-        _insert(connection, PROVER)
-        seen = _visible(connection)
-    return Proof(f"control {when}: its own row is written and read", "1 row", f"{seen} row")
+    def write_and_read() -> str:
+        _write_a_row_of_each(connection, PROVER)
+        history = record.read_history(connection, PROVER, "proof", limit=1, after=None)
+        refusals, _ = record.read_refusals(connection, PROVER, limit=1, after=None, kind="refusal")
+        summary = record.read_summary(connection, PROVER)
+        decided = 0 if history is None else len(history.decisions)
+        return f"{decided} decision, {len(refusals)} refusal, {sum(row[2] for row in summary)} paid"
+
+    name = f"control {when}: its own rows are written and read"
+    return Proof(name, "1 decision, 1 refusal, 1 paid", _tried(connection, write_and_read))
 
 
-def _other_clients_rows(connection: Connection) -> Proof:
-    with _rolled_back(connection):
-        _insert(connection, OTHER_CLIENT)
-        _set_client(connection, PROVER)
-        seen = _visible(connection)
-    return Proof("SELECT another client's rows", "0 rows", f"{seen} rows")
+VISIBLE: LiteralString = """
+SELECT (SELECT count(*) FROM paypilot.decision_audit WHERE client_id <> %(client)s)
+     + (SELECT count(*) FROM paypilot.decision_outcomes WHERE client_id <> %(client)s)
+     + (SELECT count(*) FROM paypilot.decision_refusals WHERE client_id <> %(client)s)
+     + (SELECT count(*) FROM paypilot.rule_counts WHERE client_id <> %(client)s)
+"""
 
 
-def _rows_without_a_client(connection: Connection) -> Proof:
-    with _rolled_back(connection):
-        _insert(connection, OTHER_CLIENT)
-        _set_client(connection, "")
-        seen = len(connection.execute("SELECT FROM paypilot.decision_audit LIMIT 1").fetchall())
-    return Proof("SELECT with no client set", "0 rows", f"{seen} rows")
+def _other_clients_rows(connection: Connection) -> Iterator[Proof]:
+    for name, client_id in (("SELECT another client's rows", PROVER), ("SELECT with no client set", "")):
+
+        def look(client_id: str = client_id) -> str:
+            _write_a_row_of_each(connection, OTHER_CLIENT)
+            _set_client(connection, client_id)
+            row = connection.execute(VISIBLE, {"client": client_id}).fetchone()
+            return f"{row[0] if row else 0} rows"
+
+        yield Proof(name, "0 rows", _tried(connection, look))
 
 
 def _insert_without_a_client(connection: Connection) -> Proof:
@@ -257,26 +313,57 @@ def _insert_without_a_client(connection: Connection) -> Proof:
 
 def _granting_what_it_holds(connection: Connection) -> Proof:
     # Postgres answers a GRANT by a role that holds the right, but not the right to pass it on, with a warning only.
-    acl: LiteralString = "SELECT relacl::text FROM pg_class WHERE oid = 'paypilot.decision_audit'::regclass"
-    with _rolled_back(connection):
-        before = connection.execute(acl).fetchone()
+    acl: LiteralString = "SELECT relacl::text FROM pg_class WHERE relname = 'decision_audit'"
+
+    def grant() -> str:
+        before = connection.execute(acl).fetchall()
         got = _sqlstate(connection, "GRANT SELECT ON paypilot.decision_audit TO PUBLIC")
-        unchanged = got == DENIED or connection.execute(acl).fetchone() == before
-    return Proof("GRANT what it holds", "nothing granted", "nothing granted" if unchanged else "granted")
+        return "nothing granted" if got == DENIED or connection.execute(acl).fetchall() == before else "granted"
+
+    return Proof("GRANT what it holds", "nothing granted", _tried(connection, grant))
 
 
+# Beyond the slice's own schema, what changes something or acts for another: an extension's objects are its own matter.
 HELD: LiteralString = """
-SELECT c.relname, acl.privilege_type, '*' AS held_column
-FROM pg_class c, aclexplode(c.relacl) acl
-WHERE c.relnamespace = 'paypilot'::regnamespace AND acl.grantee IN (0, 'paypilot_service'::regrole)
+WITH relation AS (
+    SELECT c.oid, c.relacl, n.nspname = 'paypilot' AS own,
+           CASE WHEN n.nspname = 'paypilot' THEN c.relname::text ELSE c.oid::regclass::text END AS name
+    FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
+    WHERE n.nspname NOT IN ('pg_catalog', 'information_schema', 'pg_toast')
+      AND NOT EXISTS (SELECT FROM pg_depend d
+                      WHERE d.classid = 'pg_class'::regclass AND d.objid = c.oid AND d.deptype = 'e')
+)
+SELECT r.name, acl.privilege_type, '*' AS held_column
+FROM relation r, aclexplode(r.relacl) acl
+WHERE acl.grantee IN (0, 'paypilot_service'::regrole) AND (r.own OR acl.privilege_type <> 'SELECT')
 UNION
-SELECT c.relname, acl.privilege_type, a.attname
-FROM pg_attribute a JOIN pg_class c ON c.oid = a.attrelid, aclexplode(a.attacl) acl
-WHERE c.relnamespace = 'paypilot'::regnamespace AND acl.grantee IN (0, 'paypilot_service'::regrole)
+SELECT r.name, acl.privilege_type, a.attname
+FROM relation r JOIN pg_attribute a ON a.attrelid = r.oid, aclexplode(a.attacl) acl
+WHERE acl.grantee IN (0, 'paypilot_service'::regrole) AND (r.own OR acl.privilege_type <> 'SELECT')
 UNION
-SELECT p.proname, 'EXECUTE', '*'
-FROM pg_proc p, aclexplode(coalesce(p.proacl, acldefault('f', p.proowner))) acl
-WHERE p.pronamespace = 'paypilot'::regnamespace AND acl.grantee IN (0, 'paypilot_service'::regrole)
+SELECT p.oid::regprocedure::text, 'EXECUTE', '*'
+FROM pg_proc p JOIN pg_namespace n ON n.oid = p.pronamespace,
+     aclexplode(coalesce(p.proacl, acldefault('f', p.proowner))) acl
+WHERE acl.grantee IN (0, 'paypilot_service'::regrole)
+  AND (n.nspname = 'paypilot' OR (p.prosecdef AND n.nspname NOT IN ('pg_catalog', 'information_schema')))
+  AND NOT EXISTS (SELECT FROM pg_depend d
+                  WHERE d.classid = 'pg_proc'::regclass AND d.objid = p.oid AND d.deptype = 'e')
+UNION
+SELECT 'schema ' || n.nspname, acl.privilege_type, '*'
+FROM pg_namespace n, aclexplode(n.nspacl) acl
+WHERE acl.grantee IN (0, 'paypilot_service'::regrole) AND (n.nspname = 'paypilot' OR acl.privilege_type = 'CREATE')
+UNION
+SELECT 'its database', acl.privilege_type, '*'
+FROM pg_database d, aclexplode(coalesce(d.datacl, acldefault('d', d.datdba))) acl
+WHERE d.datname = current_database() AND acl.grantee IN (0, 'paypilot_service'::regrole)
+UNION
+SELECT 'parameter ' || p.parname, acl.privilege_type, '*'
+FROM pg_parameter_acl p, aclexplode(p.paracl) acl
+WHERE acl.grantee IN (0, 'paypilot_service'::regrole)
+UNION
+SELECT 'default of ' || d.defaclrole::regrole, acl.privilege_type, '*'
+FROM pg_default_acl d, aclexplode(d.defaclacl) acl
+WHERE acl.grantee IN (0, 'paypilot_service'::regrole)
 """
 
 ATTRIBUTES: LiteralString = """
@@ -293,13 +380,21 @@ FROM pg_auth_members m WHERE m.member = 'paypilot_service'::regrole AND m.roleid
 """
 
 GUARDS: LiteralString = """
-SELECT c.relname FROM pg_class c
-WHERE c.relnamespace = 'paypilot'::regnamespace
-  AND c.relname IN ('decision_audit', 'decision_outcomes', 'decision_refusals')
-  AND NOT (c.relrowsecurity AND c.relforcerowsecurity AND c.relowner = 'paypilot_owner'::regrole
-           AND (SELECT count(*) FROM pg_policy p WHERE p.polrelid = c.oid) = 1
-           AND EXISTS (SELECT FROM pg_trigger t
-                       WHERE t.tgrelid = c.oid AND t.tgname = 'append_only' AND t.tgenabled = 'A'))
+SELECT c.relname::text,
+       concat('owned by ', c.relowner::regrole, CASE WHEN c.relrowsecurity THEN ', row security' END,
+              CASE WHEN c.relforcerowsecurity THEN ' forced' END)
+FROM pg_class c WHERE c.relnamespace = 'paypilot'::regnamespace AND c.relkind IN ('r', 'p', 'f', 'v', 'm')
+UNION
+SELECT c.relname::text, concat_ws(' ', p.polname, CASE WHEN p.polpermissive THEN 'permissive' ELSE 'restrictive' END,
+       p.polcmd, p.polroles, pg_get_expr(p.polqual, p.polrelid), coalesce(pg_get_expr(p.polwithcheck, p.polrelid), '-'))
+FROM pg_policy p JOIN pg_class c ON c.oid = p.polrelid WHERE c.relnamespace = 'paypilot'::regnamespace
+UNION
+SELECT c.relname::text, concat_ws(' ', t.tgenabled, pg_get_triggerdef(t.oid))
+FROM pg_trigger t JOIN pg_class c ON c.oid = t.tgrelid
+WHERE c.relnamespace = 'paypilot'::regnamespace AND NOT t.tgisinternal
+UNION
+SELECT c.relname::text, pg_get_ruledef(r.oid)
+FROM pg_rewrite r JOIN pg_class c ON c.oid = r.ev_class WHERE c.relnamespace = 'paypilot'::regnamespace
 """
 
 SETTINGS: LiteralString = """
@@ -313,6 +408,8 @@ SELECT count(*)::text FROM pg_shdepend
 WHERE refclassid = 'pg_authid'::regclass AND refobjid = 'paypilot_service'::regrole AND deptype = 'o'
 """
 
+STATISTICS: LiteralString = "SELECT count(*)::text FROM pg_stats WHERE schemaname = 'paypilot'"
+
 DURABLE: LiteralString = "SELECT current_setting('synchronous_commit') || ', fsync ' || current_setting('fsync')"
 
 
@@ -323,8 +420,11 @@ def _catalog(connection: Connection) -> Iterator[Proof]:
     yield Proof("attributes of the role", "none", _text(connection, ATTRIBUTES) or "none")
     yield Proof("memberships of the role", "none", _text(connection, MEMBERSHIPS) or "none")
     yield Proof("objects that the role owns", "0", _text(connection, OWNED))
-    guards = connection.execute(GUARDS).fetchall()
-    yield Proof("owner, triggers and row-level security stand", "on every table", _names(guards, "on every table"))
+    guards = set(connection.execute(GUARDS).fetchall())
+    yield Proof(
+        "owner, triggers and row-level security: all stand", "none missing", _names(GUARDED - guards, "none missing")
+    )
+    yield Proof("owner, triggers and row-level security: no others", "none", _names(guards - GUARDED))
     # A role may always change its own defaults. They don't bind: the service sets what it relies on at each connection.
     yield Proof(
         "settings of the role are bootstrap's",
@@ -332,6 +432,7 @@ def _catalog(connection: Connection) -> Iterator[Proof]:
         _text(connection, SETTINGS),
     )
     yield Proof("an answered commit is on disk", "on, fsync on", _text(connection, DURABLE))
+    yield Proof("statistics of rows that it may not see", "0", _text(connection, STATISTICS))
 
 
 def _password(connection: Connection) -> Proof:
@@ -343,11 +444,22 @@ def _password(connection: Connection) -> Proof:
     return Proof("ALTER ROLE its own password", DENIED if restricted else "allowed", got)
 
 
-def _large_objects(connection: Connection) -> Iterator[Proof]:
+# The two that a server has from the start, and that its master user owns.
+OTHER_DATABASES: LiteralString = """
+SELECT coalesce(string_agg(datname, ', ' ORDER BY datname), 'none') FROM pg_database
+WHERE datname IN ('postgres', 'template1') AND datname <> current_database() AND datdba::regrole::text <> 'rdsadmin'
+  AND has_database_privilege(oid, 'CONNECT')
+"""
+
+
+def _what_rds_differs_in(connection: Connection) -> Iterator[Proof]:
+    on_rds = _text(connection, "SELECT count(*)::text FROM pg_roles WHERE rolname = 'rdsadmin'") != "0"
+    if on_rds:
+        # A server that isn't the slice's alone has others' databases, and PUBLIC's rights there are others' to change.
+        yield Proof("CONNECT to the server's other databases", "none", _text(connection, OTHER_DATABASES))
     # Only a superuser can take lo_create from PUBLIC, and RDS has none: there the proof says so and looks for any.
     with _rolled_back(connection):
         got = _sqlstate(connection, "SELECT lo_create(0)")
-    on_rds = _text(connection, "SELECT count(*)::text FROM pg_roles WHERE rolname = 'rdsadmin'") != "0"
     yield Proof("lo_create", "allowed" if on_rds else DENIED, got)
     yield Proof("large objects", "0", _text(connection, "SELECT count(*)::text FROM pg_largeobject_metadata"))
 

@@ -15,7 +15,7 @@ from paypilot_bootstrap import migrate as migrations
 from paypilot_bootstrap.function import handler as bootstrap
 from paypilot_bootstrap.migrate import MigrationError, migrate
 from paypilot_bootstrap.prove import ProofFailed
-from slice import TestDatabase, blank_database, service_environment
+from slice import TestDatabase, blank_database, running_postgres, service_environment
 
 LATEST = max(migration.version for migration in migrations.migrations())
 
@@ -184,13 +184,11 @@ CREATE DATABASE paypilot OWNER master
 @pytest.fixture(scope="module")
 def rds(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LocalPostgres]:
     """A server with the roles of RDS; nobody but the test is a superuser."""
-    server = LocalPostgres(tmp_path_factory.mktemp("rds"))
-    server.start()
-    with psycopg.connect(server.conninfo(), autocommit=True) as connection:
-        for statement in RDS_ROLES.split(";"):
-            connection.execute(statement.encode())
-    yield server
-    server.stop()
+    with running_postgres(tmp_path_factory.mktemp("rds")) as server:
+        with psycopg.connect(server.conninfo(), autocommit=True) as connection:
+            for statement in RDS_ROLES.split(";"):
+                connection.execute(statement.encode())
+        yield server
 
 
 @pytest.fixture
