@@ -85,11 +85,13 @@ class LocalPostgres:
             self.port = self.port or free_port()
             self._start_process()
             try:
-                return self._wait_until_ready()
+                self._wait_until_ready()
             except PostgresError:
                 if not (drawn and tries_left):
                     raise
                 self.port = 0
+            else:
+                return
 
     def _start_process(self) -> None:
         settings = (f"port={self.port}", f"listen_addresses={HOST}", "unix_socket_directories=", *self.options)

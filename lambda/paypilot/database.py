@@ -4,6 +4,7 @@ A hung network must not hang the caller: `statement_timeout` is the server's own
 frozen, so every wait on the socket ends at the caller's deadline.
 """
 
+import logging
 import os
 import threading
 import time
@@ -20,6 +21,9 @@ from paypilot.core.errors import AuditUnavailable
 from paypilot.iam_login import database_token
 
 Result = TypeVar("Result")
+
+# Its warnings name the host and the user. What they tell of is an exception here anyway.
+logging.getLogger("psycopg").setLevel(logging.CRITICAL)
 
 # psycopg and libpq take no less.
 CONNECT_SECONDS = 2
@@ -88,6 +92,8 @@ class Database:
     def _connection(self, deadline: float) -> Connection:
         connection: Connection | None = getattr(self._local, "connection", None)
         if connection is None:
+            if deadline - time.monotonic() < CONNECT_SECONDS:
+                raise postgres.ConnectionTimeout("no time is left to connect")
             connection = self._local.connection = connect(iam_login=self._iam_login)
         connection.deadline = deadline
         return connection
@@ -104,6 +110,7 @@ def connect(*, iam_login: bool) -> Connection:
         login = {
             "password": database_token(host, port, user, os.environ, datetime.now(UTC)),
             "sslmode": "verify-full",
+            "gssencmode": "disable",
         }
     return Connection.connect(
         autocommit=True,
@@ -113,6 +120,7 @@ def connect(*, iam_login: bool) -> Connection:
         keepalives_idle=10,
         keepalives_interval=2,
         keepalives_count=2,
-        options="-c search_path= -c timezone=UTC -c synchronous_commit=on",
+        options="-c search_path= -c timezone=UTC -c synchronous_commit=on "
+        "-c default_transaction_isolation=read\\ committed",
         **login,
     )
