@@ -23,3 +23,10 @@ def test_a_decision_has_a_number_of_its_own_and_says_it() -> None:
     assert len(set(numbers)) == len(numbers) > 0
     for number, path in zip(numbers, records, strict=True):
         assert path.read_text().startswith(f"# {number} "), path.name
+
+
+def test_the_tests_readme_has_a_row_for_each_folder_of_tests() -> None:
+    rows = set(re.findall(r"^\| `(\w+)` \|", (ROOT / "tests" / "README.md").read_text(), re.M))
+    assert rows == {
+        path.parent.relative_to(ROOT / "tests").parts[0] for path in (ROOT / "tests").glob("*/**/test_*.py")
+    }

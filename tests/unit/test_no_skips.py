@@ -22,6 +22,14 @@ def test_a_skip_fails_in_ci_and_says_its_reason(
     result.stdout.fnmatch_lines("*skipped in CI: no such thing*")
 
 
+def test_a_skip_that_ci_can_do_nothing_about_is_one_in_ci_too(
+    pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("CI", "true")
+    pytester.makepyfile("import pytest\ndef test_it():\n    pytest.skip('a remote can not be stopped')")
+    pytester.runpytest_inprocess("-p", "no_skips").assert_outcomes(skipped=1)
+
+
 def test_a_skip_is_a_skip_elsewhere(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("CI", raising=False)
     pytester.makepyfile(test_skips=SKIPS["a skipped test"], test_passes="def test_passes(): ...")
