@@ -8,8 +8,11 @@ import uuid
 from datetime import datetime, timedelta
 from typing import Annotated, Literal, Self
 
-from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic import ConfigDict, Field, model_validator
 from pydantic.config import JsonDict
+
+from contract_rails import RailDecision, RailRefusal
+from contract_wire import DIGEST, Wire, absent_not_null
 
 CHARACTERS = "A-Za-z0-9._:-"
 # Segments between slashes, none of them empty, "." or "..": https://datatracker.ietf.org/doc/html/rfc3986#section-3.3
@@ -20,7 +23,6 @@ PRINTABLE_KEY = r"^[ -~]{1,255}$"
 HEADER_KEY = r"^[!-~]([ -~]{0,253}[!-~])?$"
 UUID7 = r"^[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$"
 TIMESTAMP = r"^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{6}Z$"
-DIGEST = r"^sha256:[0-9a-f]{64}$"
 CURSOR = r"^[A-Za-z0-9_-]{22}$"
 URN = "urn:paypilot:problem:"
 
@@ -34,10 +36,6 @@ PROBLEM: JsonDict = {
     "field": "failure_code",
     "refusal_id": "019ad3c1-77aa-7d02-a1f0-3b9c2e5d8f44",
 }
-
-
-def _absent_not_null(schema: JsonDict) -> None:
-    schema.pop("default")
 
 
 InvoiceId = Annotated[
@@ -54,7 +52,7 @@ FailureCode = Annotated[
     str,
     Field(
         pattern=FAILURE_CODE,
-        description="Matched exactly, case and all, to a rule of the table.",
+        description="Matched exactly, case and all: a rule of the table, or a rail's code as in `ach:R01`.",
         examples=["card_expired"],
     ),
 ]
@@ -76,15 +74,9 @@ Timestamp = Annotated[str, Field(pattern=TIMESTAMP, description="UTC, the databa
 Count = Annotated[int, Field(ge=0)]
 Cursor = Annotated[str, Field(pattern=CURSOR)]
 Next = Annotated[Cursor | None, Field(description="The `cursor` of the page that follows, or null on the last page.")]
-RuleName = Annotated[str, Field(description="The rule that answered: the failure code, or `default`.")]
+RuleName = Annotated[str, Field(description="The rule that answered: the failure code, `default` or `<rail>:default`.")]
 ReportedOutcome = Literal["paid", "not_paid"]
 Route = Literal["POST /decide", "POST /decisions/{invoice_id}/outcome"]
-
-
-class Wire(BaseModel):
-    """Exact types, no field beyond those named."""
-
-    model_config = ConfigDict(strict=True, extra="forbid", frozen=True)
 
 
 class DecideRequest(Wire):
@@ -148,12 +140,12 @@ class Decision(Wire):
         ),
     ]
     rail: Annotated[
-        dict[str, object],
+        RailDecision,
         Field(
-            json_schema_extra=_absent_not_null,
-            description="What a rail's table says of the code, where `failure_code` is `<rail>:<code>`; else absent.",
+            json_schema_extra=absent_not_null,
+            description="What the rail's table says, where `failure_code` is `<rail>:<code>`; else absent.",
         ),
-    ] = {}
+    ] = None  # type: ignore[assignment]
     rules_version: Annotated[
         str, Field(pattern=DIGEST, description="The digest of the table that decided, in its canonical form.")
     ]
@@ -292,21 +284,21 @@ class Problem(Wire):
         str,
         Field(
             max_length=64,
-            json_schema_extra=_absent_not_null,
+            json_schema_extra=absent_not_null,
             description="The field or query parameter at fault; an unknown one's name is escaped and cut to 64.",
         ),
     ] = ""
     refusal_id: Annotated[
         Uuid7,
-        Field(json_schema_extra=_absent_not_null, description="The refusal's row, as `GET /refusals` lists it."),
+        Field(json_schema_extra=absent_not_null, description="The refusal's row, as `GET /refusals` lists it."),
     ] = ""
     request_id: Annotated[
-        str, Field(json_schema_extra=_absent_not_null, description="Of an `internal` problem: its log line's.")
+        str, Field(json_schema_extra=absent_not_null, description="Of an `internal` problem: its log line's.")
     ] = ""
     refusal: Annotated[
-        dict[str, object],
-        Field(json_schema_extra=_absent_not_null, description="Why a rail refuses every lookup, with `rail_refused`."),
-    ] = {}
+        RailRefusal,
+        Field(json_schema_extra=absent_not_null, description="Why a rail refuses every lookup, with `rail_refused`."),
+    ] = None  # type: ignore[assignment]
 
     @model_validator(mode="after")
     def agree(self) -> Self:

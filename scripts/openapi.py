@@ -7,7 +7,7 @@ to the error classes, and schemathesis holds the running server to the document.
 import argparse
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +15,11 @@ from pydantic import BaseModel
 from pydantic.json_schema import GenerateJsonSchema, JsonSchemaMode, models_json_schema
 
 import contract_models as models
+import contract_rails as rail_models
+from contract_wire import Wire
 from paypilot.core import errors
+from paypilot.rail_routes import CACHE_CONTROL
+from paypilot.rails import load_registry
 from paypilot.rules import current_ruleset
 
 DOCUMENT = Path(__file__).parent.parent / "lambda" / "paypilot" / "openapi.json"
@@ -43,6 +47,10 @@ at any depth, is refused. Field names and strings are compared after JSON's own 
 
 **Refusals.** A request that is refused for its body, its `Idempotency-Key` or its `report_key` leaves one row, whose id
 is the answer's `refusal_id`. 401, 404, 405 and `invalid_query` leave none.
+
+**Rails.** A failed bank debit is asked for as `<rail>:<code>`, such as `ach:R01`: that rail's table decides, and `rail`
+says what it holds of the code. `GET /rails` and what is below it show the tables to anyone, without the record, and are
+the only answers that may be kept: ask again by `If-None-Match`. A refusal there leaves no row.
 
 **Errors** are problem details (RFC 9457). An answer of API Gateway's own (429, 5xx) is `{"message": ...}` instead and
 carries none of these headers: nothing can be concluded from it, except that a retry with the same key is safe.
@@ -121,14 +129,15 @@ REFUSAL = {
 class Answer:
     """A success: `model` None is a JSON object of no model of ours; `headers` are names of HEADERS.
 
-    `links` are the operations that can be asked next about the invoice in the body.
+    `links` are the operations that can be asked next about the invoice in the body. With `no_body` there is none.
     """
 
     description: str
-    model: type[models.Wire] | None
+    model: type[Wire] | None
     example: Mapping[str, Any] | None
     headers: tuple[str, ...] = ()
     links: tuple[str, ...] = ()
+    no_body: bool = False
 
 
 @dataclass(frozen=True)
@@ -141,7 +150,7 @@ class Operation:
     answers: Mapping[int, Answer]
     description: str = ""
     parameters: tuple[str, ...] = ()
-    body: type[models.Wire] | None = None
+    body: type[Wire] | None = None
     body_example: Mapping[str, Any] = field(default_factory=dict)
     problems: tuple[ProblemClass, ...] = ()
     public: bool = False
@@ -172,6 +181,28 @@ BODY_PROBLEMS: set[ProblemClass] = {
 }
 # What no operation lists, because a client that keeps to this document never meets them.
 OFF_THE_MAP: tuple[ProblemClass, ...] = (errors.NotFound, errors.MethodNotAllowed)
+
+RAILS = load_registry()
+RAIL = {
+    "rail": "ach",
+    "name": "ACH",
+    "scope": RAILS.rails["ach"].document["scope"],
+    "published": RAILS.rails["ach"].document["published"],
+    "version": RAILS.rails["ach"].version,
+    "codes": len(RAILS.rails["ach"].document["codes"]),
+    "refuses": False,
+}
+CODE_DESCRIPTION = """\
+A code that the rail doesn't list falls through: `matched` is false, and it never goes again. What is no code of the
+rail is 422 `not_a_rail_code`; a rail that is registered and answers nothing is 422 `rail_refused` and says why.
+"""
+KEPT = ("etag", "public-cache-control")
+
+
+def kept(answer: Answer) -> Mapping[int, Answer]:
+    """An answer that a cache may keep and ask for again."""
+    return {200: answer, 304: Answer("As the ETag that was sent.", None, None, KEPT, no_body=True)}
+
 
 OPERATIONS = (
     Operation(
@@ -262,6 +293,35 @@ OPERATIONS = (
         parameters=("limit", "cursor", "kind"),
         problems=(errors.InvalidQuery,),
     ),
+    Operation(
+        "GET /rails",
+        "rails",
+        "The rails, each with its version",
+        kept(
+            Answer("All of them.", rail_models.Rails, {"rails": [RAIL], "person_rule": RAILS.person_rule}, KEPT),
+        ),
+        parameters=("If-None-Match",),
+        public=True,
+    ),
+    Operation(
+        "GET /rails/{rail}",
+        "rail",
+        "A rail's published table",
+        kept(Answer("Its canonical bytes, which the ETag is the digest of.", rail_models.RailTable, None, KEPT)),
+        parameters=("rail", "If-None-Match"),
+        problems=(errors.NotFound,),
+        public=True,
+    ),
+    Operation(
+        "GET /rails/{rail}/codes/{code}",
+        "return_code",
+        "What may happen next to a debit that came back with this code",
+        kept(Answer("The table's answer.", rail_models.RailAnswer, asdict(RAILS.lookup("ach", "R11")), KEPT)),
+        description=CODE_DESCRIPTION,
+        parameters=("rail", "code", "If-None-Match"),
+        problems=(errors.NotFound, errors.NotARailCode, errors.RailRefused),
+        public=True,
+    ),
 )
 
 TEXT: Schema = {"type": "string"}
@@ -283,6 +343,15 @@ PARAMETERS: Mapping[str, Schema] = {
         "cursor of another invoice, client or kind.",
         "schema": {"type": "string", "pattern": models.CURSOR},
     },
+    "rail": {"in": "path", "required": True, "schema": {"enum": sorted(RAILS.rails)}, "example": "ach"},
+    "code": {
+        "in": "path",
+        "required": True,
+        "description": "Of ACH `R` and two digits, of SEPA four upper-case letters or digits.",
+        "schema": {"type": "string", "pattern": "^[^/]+$"},
+        "example": "R11",
+    },
+    "If-None-Match": {"in": "header", "description": "ETags that the caller has, or `*`.", "schema": TEXT},
     "kind": {"in": "query", "schema": {"enum": ["refusal", "fell_through"]}},
     "Idempotency-Key": {
         "in": "header",
@@ -298,6 +367,12 @@ HEADERS: Mapping[str, Schema] = {
     "cache-control": {"required": True, "schema": {"const": "no-store"}},
     "x-content-type-options": {"required": True, "schema": {"const": "nosniff"}},
     "x-request-id": {"required": True, "description": "API Gateway's id, or the host's.", "schema": TEXT},
+    "public-cache-control": {"required": True, "schema": {"const": CACHE_CONTROL}},
+    "etag": {
+        "required": True,
+        "description": "The digest of the table that answers, quoted.",
+        "schema": {"type": "string", "pattern": '^"sha256:[0-9a-f]{64}"$'},
+    },
     "repr-digest": {
         "required": True,
         "description": "SHA-256 of the body (RFC 9530).",
@@ -361,11 +436,9 @@ def _answer(answer: Answer) -> Schema:
     content: Schema = {"schema": _ref("schemas", answer.model.__name__) if answer.model else {"type": "object"}}
     if answer.example:
         content["example"] = answer.example
-    described = {
-        "description": answer.description,
-        "headers": _headers(answer.headers),
-        "content": {"application/json": content},
-    }
+    described: Schema = {"description": answer.description, "headers": _headers(answer.headers)}
+    if not answer.no_body:
+        described["content"] = {"application/json": content}
     if answer.links:
         invoice = {"invoice_id": "$response.body#/invoice_id"}
         described["links"] = {name: {"operationId": name, "parameters": invoice} for name in answer.links}
@@ -401,7 +474,7 @@ def _problem_response(problems: Sequence[ProblemClass]) -> Schema:
 
 
 def _headers(names: Sequence[str]) -> Schema:
-    return {name: _ref("headers", name) for name in (*EVERY_ANSWER, *names)}
+    return {name.removeprefix("public-"): _ref("headers", name) for name in (*EVERY_ANSWER, *names)}
 
 
 def _ref(kind: str, name: str) -> Schema:

@@ -15,6 +15,7 @@ import openapi
 from contract.caller import Caller
 from paypilot import wire
 from paypilot.core import errors, rails, ruleset
+from paypilot.rail_routes import RAIL_ROUTES
 from paypilot.service import CLIENT_ROUTES, PUBLIC_ROUTES
 
 DOCUMENT: dict[str, Any] = json.loads(openapi.DOCUMENT.read_bytes())
@@ -51,8 +52,7 @@ def test_it_is_what_is_served(client: Caller) -> None:
 
 def test_its_routes_are_the_services_routes() -> None:
     documented = {f"{method.upper()} {path}" for path, item in DOCUMENT["paths"].items() for method in item}
-    assert {*PUBLIC_ROUTES, *CLIENT_ROUTES} <= documented
-    assert documented == set(OPERATIONS)
+    assert documented == set(OPERATIONS) == {*PUBLIC_ROUTES, *RAIL_ROUTES, *CLIENT_ROUTES}
 
 
 def test_a_token_is_asked_for_exactly_where_the_service_asks_for_one() -> None:

@@ -17,11 +17,16 @@ ALLOWED = {
     "/decisions/outcomes": "GET, HEAD",
     "/decisions/outcome": "GET, HEAD",
     "/refusals": "GET, HEAD",
+    "/rails": "GET, HEAD",
+    "/rails/ach": "GET, HEAD",
+    "/rails/none": "GET, HEAD",
+    "/rails/ach/codes/R01": "GET, HEAD",
 }
 NO_ROUTE = (
     *("/", "//", "/Health", "/health/", "/health.json", "//health", "/health%20", "/health%00"),
     *("/openapi.json/", "/openapi", "/decide/", "/DECIDE", "/decide/in_1", "/decision", "/decisions", "/decisions/"),
     *("/refusals/", "/refusals/x", "/v1/decide", "/$default/health", "/.env", "/x%ff", "/caf%C3%A9"),
+    *("/rails/", "/rails/ach/", "/rails/ach/R01", "/rails/ach/codes", "/rails/ach/codes/", "/rails/ach/codes/R01/"),
 )
 
 
