@@ -33,7 +33,7 @@ def target(request: pytest.FixtureRequest) -> Target:
         token = os.environ.get("PAYPILOT_CONTRACT_TOKEN")
         if not token:
             pytest.exit("PAYPILOT_CONTRACT_BASE_URL needs PAYPILOT_CONTRACT_TOKEN beside it", returncode=2)
-        return Target(url.rstrip("/"), token, os.environ.get("PAYPILOT_CONTRACT_OTHER_TOKEN"), remote=True)
+        return Target(url.rstrip("/"), token, os.environ.get("PAYPILOT_CONTRACT_OTHER_TOKEN") or None, remote=True)
     host: Host = request.getfixturevalue("host")
     return Target(host.url, TOKEN, OTHER_TOKEN, remote=False)
 

@@ -3,7 +3,8 @@
 import httpx
 import pytest
 
-from contract.caller import Caller, is_gateway_made, new_invoice
+from contract import caller as callers
+from contract.caller import Caller, GatewayAnswer, is_gateway_made, new_invoice
 
 SAMPLE = [
     ("GET", "/health", 200),
@@ -56,3 +57,30 @@ def test_a_problem_of_ours_is_never_taken_for_the_gateways(code: str) -> None:
     assert not is_gateway_made(httpx.Response(503, json={"code": code}, headers=headers))
     assert not is_gateway_made(httpx.Response(200, json={"status": "ok"}))
     assert not is_gateway_made(httpx.Response(502, text="<html>"))
+
+
+OURS = httpx.Response(
+    200,
+    json={"status": "ok", "commit": "unknown"},
+    headers={"cache-control": "no-store", "x-request-id": "1", "x-content-type-options": "nosniff"},
+)
+
+
+def behind_gateway(*statuses: int) -> Caller:
+    """A caller whose gateway answers with each of `statuses` before the function does."""
+    answers = [httpx.Response(status, json={"message": "x"}) for status in statuses] + [OURS]
+    caller = Caller("http://slice", "token")
+    caller.http = httpx.Client(base_url="http://slice", transport=httpx.MockTransport(lambda _: answers.pop(0)))
+    return caller
+
+
+def test_the_suite_waits_while_the_gateway_throttles(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(callers, "FIRST_WAIT_SECONDS", 0.0)
+    assert behind_gateway(429, 503, 429).get("/health") is OURS
+
+
+@pytest.mark.parametrize("statuses", [(500,), (504,), (403,), (404,), (429,) * 8], ids=str)
+def test_the_suite_fails_on_an_answer_of_the_gateway(monkeypatch: pytest.MonkeyPatch, statuses: tuple[int]) -> None:
+    monkeypatch.setattr(callers, "FIRST_WAIT_SECONDS", 0.0)
+    with pytest.raises(GatewayAnswer):
+        behind_gateway(*statuses).get("/health")

@@ -131,6 +131,13 @@ def test_a_body_of_exactly_16_kib_is_taken(client: Caller, content_type: str) ->
     assert read(response, Decision).rule == "card_expired"
 
 
+def test_a_body_may_come_in_chunks_with_no_length(client: Caller) -> None:
+    invoice = new_invoice()
+    body = json.dumps({"invoice_id": invoice, "failure_code": "card_expired"}).encode()
+    chunks = iter([body[:10], body[10:]])
+    assert read(client.send("POST", "/decide", content=chunks), Decision).invoice_id == invoice
+
+
 def test_a_decision_has_the_databases_time_and_an_id_of_the_same_moment(client: Caller) -> None:
     before = datetime.now(UTC)
     decision = client.decide(new_invoice())
