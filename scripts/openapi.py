@@ -340,7 +340,7 @@ PARAMETERS: Mapping[str, Schema] = {
     "cursor": {
         "in": "query",
         "description": "The `next` of the same listing's page before. Opaque; any other text is 422, and so is the "
-        "cursor of another invoice, client or kind.",
+        "cursor of another invoice, client or kind. Whether it is one of the invoice's is asked after the invoice.",
         "schema": {"type": "string", "pattern": models.CURSOR},
     },
     "rail": {"in": "path", "required": True, "schema": {"enum": sorted(RAILS.rails)}, "example": "ach"},

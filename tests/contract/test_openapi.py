@@ -5,7 +5,7 @@ import re
 from typing import Any
 
 import pytest
-from hypothesis import example, given
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from openapi_spec_validator import OpenAPIV31SpecValidator
 from pydantic import TypeAdapter, ValidationError
@@ -99,6 +99,7 @@ def test_actions_and_tones_are_those_of_the_tables() -> None:
 INVOICE_ID = TypeAdapter(contract_models.InvoiceId)
 
 
+@settings(deadline=None)
 @given(
     st.text("ab9._:/-", max_size=12)
     | st.from_regex(contract_models.INVOICE_ID, fullmatch=True)
