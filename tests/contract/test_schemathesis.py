@@ -10,8 +10,8 @@ import pytest
 from contract.conftest import Target
 
 FOLDER = Path(__file__).parent
-# Per operation and phase; the whole takes about fifteen seconds on two cores.
-EXAMPLES = "25"
+# Per operation and phase; the whole takes about twenty seconds on two cores.
+EXAMPLES = "15"
 SECONDS = 120
 
 
