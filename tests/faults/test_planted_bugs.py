@@ -1,0 +1,44 @@
+"""Each invariant of `make faults` notices the bug that it is there for: planted in the function, under one fault."""
+
+from collections.abc import Iterator
+
+import pytest
+
+import faults
+from faulting import invariants
+from faulting.worker import PLANTS
+
+# bug -> (the fault that brings it out, the invariant that must notice)
+NOTICED = {
+    "answers without a row": ("kill -9 of Postgres", invariants.NO_ROW),
+    "answers other bytes": ("no fault", invariants.STORED),
+    "forgets the key": ("no fault", invariants.ONE_ROW),
+    "writes twice": ("answers lost", invariants.ONE_ROW),
+    "waits for ever": ("frozen Postgres", invariants.NO_HANG),
+    "keeps a dead connection": ("connections reset", invariants.RECOVERY),
+    "lets an error through": ("too many connections", invariants.STATUS),
+}
+
+
+@pytest.fixture(scope="module")
+def play(tmp_path_factory: pytest.TempPathFactory) -> Iterator[faults.Cast]:
+    """A database and a proxy before it, for every bug in turn."""
+    with pytest.MonkeyPatch.context() as environment:
+        environment.setenv("PGPASSWORD", "")  # put back afterwards, with what the bootstrap sets
+        with faults.cast(tmp_path_factory.mktemp("faults"), "planted") as made:
+            yield made
+
+
+def suffered(play: faults.Cast, fault: str, seed: str, plant: str, monkeypatch: pytest.MonkeyPatch) -> set[str]:
+    monkeypatch.setattr(faults, "RECOVERY_SECONDS", 5)
+    # Long enough to outlast the deadline twice where the fault is a freeze.
+    result = faults.suffer(play, fault, seed, workers=2, seconds=3.0 if plant == "waits for ever" else 1.0, PLANT=plant)
+    return {violation.invariant for violation in result.violations}
+
+
+@pytest.mark.parametrize("plant", PLANTS)
+def test_a_planted_bug_is_noticed_by_its_invariant(
+    plant: str, play: faults.Cast, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    fault, invariant = NOTICED[plant]
+    assert invariant in suffered(play, fault, f"planted-{plant}", plant, monkeypatch)
