@@ -54,6 +54,28 @@ contract: $(INSTALLED) ## Hold a slice to its contract: URL=https://... with PAY
 openapi: $(INSTALLED) ## Write lambda/paypilot/openapi.json again from scripts/openapi.py
 	$(BIN)/python scripts/openapi.py
 
+BENCH := .venv-bench
+$(BENCH)/.installed: requirements-bench.lock
+	$(PYTHON) -m venv $(BENCH)
+	$(BENCH)/bin/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements-bench.lock
+	@touch $@
+
+.PHONY: bench
+bench: $(BENCH)/.installed ## Measure beside references, into dist/bench.json (ARGS=--quick to try it)
+	$(BENCH)/bin/python scripts/bench.py $(ARGS)
+
+.PHONY: bench-targets
+bench-targets: $(BENCH)/.installed ## Compare the last bench run with its targets
+	$(BENCH)/bin/python scripts/bench_targets.py
+
+.PHONY: faults
+faults: $(INSTALLED) ## Break database, network, clock and function under load (SHORT=1 for a minute of it, SEED=2)
+	$(BIN)/python scripts/faults.py $(if $(SHORT),--short) --seed $(or $(SEED),1)
+
+.PHONY: faults-short
+faults-short: ## The minute of `make faults` that CI runs
+	$(MAKE) faults SHORT=1
+
 .PHONY: check
 check: $(INSTALLED) ## Lint, types and formats; writes nothing
 	$(BIN)/ruff check .
@@ -81,3 +103,4 @@ fmt: $(INSTALLED) ## Format the code
 lock: $(INSTALLED) ## Pin the dependencies again, with hashes, from requirements*.in
 	$(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header --upgrade requirements.in -o requirements.lock
 	$(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header --upgrade -c requirements.lock requirements-dev.in -o requirements-dev.lock
+	$(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header --upgrade -c requirements-dev.lock requirements-bench.in -o requirements-bench.lock

