@@ -6,6 +6,7 @@ import subprocess
 import sys
 import zipfile
 from pathlib import Path
+from typing import Any
 
 import anyio
 import paypilot_rails_mcp
@@ -19,40 +20,40 @@ SERVERS = Path(__file__).parent / "servers"
 UV = Path(sys.executable).with_name("uv")
 
 
-def call(*calls):
+def call(*calls: tuple[str, dict[str, Any]]) -> list[Any]:
     """The results of these (tool, arguments) calls through a real client session, in order."""
 
-    async def session():
+    async def session() -> list[Any]:
         async with Client(paypilot_rails_mcp.server) as client:
             return [await client.call_tool(tool, arguments) for tool, arguments in calls]
 
     return anyio.run(session)
 
 
-def witness(*command, seconds="20"):
+def witness(*command: str, seconds: str = "20") -> subprocess.CompletedProcess[str]:
     """Run the witness script on a server's command, or on the one that .mcp.json names."""
     script = [sys.executable, REPOSITORY / "scripts/witness.py", "--seconds", seconds, "--"]
     return subprocess.run([*script, *command], capture_output=True, text=True)
 
 
-def faulty(server):
+def faulty(server: str) -> list[str]:
     """The command of a server under tests/rails/servers; a client passes no PYTHONPATH on."""
     path = os.pathsep.join([str(REPOSITORY / "lambda"), str(REPOSITORY / "scripts/mcp_server")])
     return ["env", f"PYTHONPATH={path}", sys.executable, str(SERVERS / server)]
 
 
-def refuse_to_connect(*_args, **_kwargs):
+def refuse_to_connect(*_args: object, **_named: object) -> None:
     raise AssertionError("a tool reached for the network")
 
 
-def test_every_tool_answers_with_sockets_that_raise(monkeypatch):
+def test_every_tool_answers_with_sockets_that_raise(monkeypatch: pytest.MonkeyPatch) -> None:
     asked = [
         (tool, {"rail": rail, **({} if tool == "list_decisions" else {"code": code})})
         for tool in ("lookup_return_code", "list_decisions", "explain")
         for rail, code in (("ach", "R01"), ("ach", "R99"), ("sepa", "AM04"), ("bacs", "0"))
     ]
 
-    async def session():
+    async def session() -> list[Any]:
         async with Client(paypilot_rails_mcp.server) as client:
             for name in ("socket", "create_connection", "create_server", "getaddrinfo", "socketpair"):
                 monkeypatch.setattr(socket, name, refuse_to_connect)
@@ -67,7 +68,7 @@ def test_every_tool_answers_with_sockets_that_raise(monkeypatch):
         assert result.is_error is refused, (tool, arguments, result.content)
 
 
-def test_a_lookup_answers_ach_unless_another_rail_is_named():
+def test_a_lookup_answers_ach_unless_another_rail_is_named() -> None:
     ach, sepa = call(("lookup_return_code", {"code": "R11"}), ("lookup_return_code", {"code": "AM04", "rail": "sepa"}))
     assert (ach.structured_content["rail"], ach.structured_content["row"]) == ("ach", 4)
     assert (sepa.structured_content["rail"], sepa.structured_content["goes_again"]) == ("sepa", "yes")
@@ -82,20 +83,20 @@ def test_a_lookup_answers_ach_unless_another_rail_is_named():
         ({"code": "0", "rail": "bacs"}, "rail_refused"),
     ],
 )
-def test_what_has_no_answer_is_refused_by_name(arguments, name):
+def test_what_has_no_answer_is_refused_by_name(arguments: dict[str, object], name: str) -> None:
     for result in call(("lookup_return_code", arguments), ("explain", arguments)):
         assert result.is_error
         assert f": {name}: " in result.content[0].text
 
 
-def test_bacs_lists_no_decision_and_says_why_and_what_would_change_it():
+def test_bacs_lists_no_decision_and_says_why_and_what_would_change_it() -> None:
     [result] = call(("list_decisions", {"rail": "bacs"}))
     assert result.structured_content["decisions"] == []
     refusal = result.structured_content["refusal"]
     assert refusal["why"] and refusal["what_would_change_it"] and refusal["may_be_cited"]
 
 
-def test_an_explanation_says_when_the_reinitiations_are_used_up():
+def test_an_explanation_says_when_the_reinitiations_are_used_up() -> None:
     second, third = call(("explain", {"code": "R01", "attempt": 2}), ("explain", {"code": "R01", "attempt": 3}))
     assert "used up" not in second.structured_content["text"]
     assert "in 3 days" in second.structured_content["text"]
@@ -103,7 +104,7 @@ def test_an_explanation_says_when_the_reinitiations_are_used_up():
     assert "no retry" in third.structured_content["text"]
 
 
-def test_every_code_of_every_rail_can_be_explained():
+def test_every_code_of_every_rail_can_be_explained() -> None:
     registry = load_registry()
     asked = [
         ("explain", {"code": row["code"], "rail": rail.name})
@@ -115,7 +116,7 @@ def test_every_code_of_every_rail_can_be_explained():
         assert arguments["code"] in result.structured_content["text"]
 
 
-def test_the_witness_holds_on_the_server_that_clients_are_told_to_start():
+def test_the_witness_holds_on_the_server_that_clients_are_told_to_start() -> None:
     finished = witness()
     assert finished.returncode == 0, finished.stdout + finished.stderr
     assert finished.stdout.count("witnessed: ") == 5
@@ -130,19 +131,19 @@ def test_the_witness_holds_on_the_server_that_clients_are_told_to_start():
         ("may_write.py", "each_declared_read_only_and_closed_world"),
     ],
 )
-def test_the_witness_fails_and_names_the_control(server, control):
+def test_the_witness_fails_and_names_the_control(server: str, control: str) -> None:
     finished = witness(*faulty(server))
     assert finished.returncode == 1
     assert f"FAILED {control}: " in finished.stdout, finished.stdout + finished.stderr
 
 
-def test_the_witness_does_not_wait_for_a_server_that_answers_nothing():
+def test_the_witness_does_not_wait_for_a_server_that_answers_nothing() -> None:
     finished = witness(*faulty("answers_nothing.py"), seconds="1")
     assert finished.returncode == 1
     assert "FAILED handshake: no answer within 1 s" in finished.stdout, finished.stdout + finished.stderr
 
 
-def test_the_built_wheel_holds_just_the_server_and_the_tables_and_runs_in_a_fresh_environment(tmp_path):
+def test_the_built_wheel_holds_just_the_server_and_the_tables_and_runs_in_a_fresh_environment(tmp_path: Path) -> None:
     run(
         [
             sys.executable,
@@ -178,7 +179,7 @@ def test_the_built_wheel_holds_just_the_server_and_the_tables_and_runs_in_a_fres
 
 
 @pytest.mark.parametrize("script", ["witness.py", "rails_pages.py", "mcp_server/paypilot_rails_mcp.py"])
-def test_a_script_says_what_it_does(script):
+def test_a_script_says_what_it_does(script: str) -> None:
     command = [sys.executable, REPOSITORY / "scripts" / script, "--help"]
     path = {**os.environ, "PYTHONPATH": str(REPOSITORY / "lambda")}
     finished = subprocess.run(command, capture_output=True, text=True, env=path)
@@ -186,6 +187,6 @@ def test_a_script_says_what_it_does(script):
     assert "usage:" in finished.stdout
 
 
-def run(command):
+def run(command: list[str | Path]) -> None:
     finished = subprocess.run(command, capture_output=True, text=True)
     assert finished.returncode == 0, finished.stdout + finished.stderr

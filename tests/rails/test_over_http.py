@@ -159,13 +159,27 @@ def test_a_lookup_costs_no_database_connection(database: TestDatabase) -> None:
     service.database.drop()
 
 
-def test_a_lookup_answers_while_the_database_is_away(monkeypatch: pytest.MonkeyPatch) -> None:
+def ask_without_a_database(monkeypatch: pytest.MonkeyPatch, path: str, **headers: str) -> wire.Response:
+    """The service's own answer, with the database where nothing listens and no token configured."""
     monkeypatch.setenv("PGHOST", "127.0.0.1")
     monkeypatch.setenv("PGPORT", "1")
     service = Service(
         read_settings({}), current_ruleset(), PublishedRails(), Database(iam_login=False), "unknown", b"{}"
     )
+    return answer(service, wire.Request("GET", path, "", headers, "", False, "id"), seconds_left=5)
+
+
+def test_a_lookup_answers_while_the_database_is_away(monkeypatch: pytest.MonkeyPatch) -> None:
     started = time.monotonic()
-    response = answer(service, wire.Request("GET", "/rails/ach/codes/R01", "", {}, "", False, "id"), seconds_left=5)
-    assert response.status == 200
+    assert ask_without_a_database(monkeypatch, "/rails/ach/codes/R01").status == 200
     assert time.monotonic() - started < 1
+
+
+def test_what_is_not_modified_carries_no_body(monkeypatch: pytest.MonkeyPatch) -> None:
+    response = ask_without_a_database(monkeypatch, "/rails/ach", **{"if-none-match": "*"})
+    assert (response.status, response.body) == (304, b"")
+
+
+@pytest.mark.parametrize("path", ["/rails/bacs/codes/0", "/rails/ach/codes/R1"])
+def test_a_refused_lookup_is_not_counted_among_the_clients_refusals(monkeypatch: pytest.MonkeyPatch, path: str) -> None:
+    assert "code" not in ask_without_a_database(monkeypatch, path).facts

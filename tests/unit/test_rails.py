@@ -5,6 +5,7 @@ import string
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import assume, given
@@ -60,7 +61,9 @@ NOT_ACH_CODES = [
 
 
 @pytest.mark.parametrize(("row", "goes_again", "changes_first", "person", "codes"), THE_TABLE)
-def test_each_ach_row_decides_for_exactly_its_codes(row, goes_again, changes_first, person, codes):
+def test_each_ach_row_decides_for_exactly_its_codes(
+    row: int, goes_again: str, changes_first: str, person: bool, codes: str
+) -> None:
     decision = ACH.decisions()[row - 1]
     assert (decision.row, decision.goes_again, decision.changes_first) == (
         row,
@@ -76,7 +79,7 @@ def test_each_ach_row_decides_for_exactly_its_codes(row, goes_again, changes_fir
         assert answer.sources, "a listed code without a source"
 
 
-def test_every_code_from_r00_to_r99_hits_exactly_one_row_and_only_two_ever_go_again_as_they_are():
+def test_every_code_from_r00_to_r99_hits_exactly_one_row_and_only_two_ever_go_again_as_they_are() -> None:
     answers = [ACH.lookup(f"R{number:02}") for number in range(100)]
     listed = {code for _, _, _, _, codes in THE_TABLE for code in codes.split()}
     assert {answer.code for answer in answers if answer.matched} == listed
@@ -90,19 +93,19 @@ def test_every_code_from_r00_to_r99_hits_exactly_one_row_and_only_two_ever_go_ag
 
 
 @pytest.mark.parametrize("code", NOT_ACH_CODES)
-def test_what_is_no_ach_code_is_refused_by_name(code):
+def test_what_is_no_ach_code_is_refused_by_name(code: str) -> None:
     with pytest.raises(NotARailCode, match="R00 to R99"):
         ACH.lookup(code)
 
 
 @pytest.mark.parametrize("code", ["am04", "AM4", "AM004", "AM04 ", "ÄM04", "AM0\n", ""])
-def test_what_is_no_sepa_code_is_refused_by_name(code):
+def test_what_is_no_sepa_code_is_refused_by_name(code: str) -> None:
     with pytest.raises(NotARailCode, match="four upper-case letters or digits"):
         SEPA.lookup(code)
 
 
 @given(st.text())
-def test_no_text_without_a_match_ever_goes_again(text):
+def test_no_text_without_a_match_ever_goes_again(text: str) -> None:
     for rail in (ACH, SEPA):
         try:
             answer = rail.lookup(text)
@@ -112,14 +115,14 @@ def test_no_text_without_a_match_ever_goes_again(text):
 
 
 @given(st.text(alphabet=string.ascii_uppercase + string.digits, min_size=4, max_size=4))
-def test_a_sepa_code_that_is_not_listed_falls_through_to_a_person(code):
+def test_a_sepa_code_that_is_not_listed_falls_through_to_a_person(code: str) -> None:
     assume(code not in LISTED_SEPA)
     answer = SEPA.lookup(code)
     assert (answer.matched, answer.row, answer.goes_again) == (False, 5, "no")
     assert answer.policy == Policy("refer_to_person", "plain_no_blame", None)
 
 
-def test_every_listed_sepa_code_hits_exactly_one_row_and_only_missing_funds_go_again_as_they_are():
+def test_every_listed_sepa_code_hits_exactly_one_row_and_only_missing_funds_go_again_as_they_are() -> None:
     rows = SEPA.decisions()
     for code in LISTED_SEPA:
         assert [row.row for row in rows if code in row.codes] == [SEPA.lookup(code).row]
@@ -127,20 +130,20 @@ def test_every_listed_sepa_code_hits_exactly_one_row_and_only_missing_funds_go_a
     assert [code for code in LISTED_SEPA if SEPA.lookup(code).goes_again == "yes"] == ["AM04"]
 
 
-def test_sepa_states_its_refund_windows_and_invents_no_limit():
+def test_sepa_states_its_refund_windows_and_invents_no_limit() -> None:
     assert SEPA.lookup("MD06").refund_window.startswith("8 weeks")
     assert SEPA.lookup("MD01").refund_window.startswith("13 months")
     assert SEPA.lookup("MD01").r_types == ["reject", "return", "refund"]
     assert all(row.limit is None for row in SEPA.decisions())
 
 
-def test_a_code_that_may_hide_a_death_is_not_retried_though_a_provider_does():
+def test_a_code_that_may_hide_a_death_is_not_retried_though_a_provider_does() -> None:
     answer = SEPA.lookup("MS03")
     assert (answer.goes_again, answer.a_person_acts_first) == ("no", True)
     assert {source for side in answer.disagreements[0].sides for source in side.sources} >= {"adyen"}
 
 
-def test_only_r01_and_r09_carry_the_reinitiation_limit_and_it_names_its_sources():
+def test_only_r01_and_r09_carry_the_reinitiation_limit_and_it_names_its_sources() -> None:
     limited = [code for code in (f"R{n:02}" for n in range(100)) if ACH.lookup(code).limit]
     assert limited == ["R01", "R09"]
     limit = ACH.lookup("R01").limit
@@ -150,7 +153,7 @@ def test_only_r01_and_r09_carry_the_reinitiation_limit_and_it_names_its_sources(
 
 
 @pytest.mark.parametrize("code", ["R01", "R09"])
-def test_two_reinitiations_are_allowed_and_a_third_never(code):
+def test_two_reinitiations_are_allowed_and_a_third_never(code: str) -> None:
     answer = ACH.lookup(code)
     assert [policy_at(answer, attempt).retry_in_days for attempt in (1, 2, 3, 4, 1000)] == [
         3,
@@ -162,7 +165,7 @@ def test_two_reinitiations_are_allowed_and_a_third_never(code):
     assert policy_at(answer, 3).action == "request_manual_payment"
 
 
-def test_a_family_is_reported_only_where_a_source_states_it():
+def test_a_family_is_reported_only_where_a_source_states_it() -> None:
     families = {row["code"]: row["family"] for row in ACH.document["codes"] if row["family"]}
     unauthorized = dict.fromkeys(["R05", "R07", "R10", "R11", "R29"], "unauthorized")
     assert families == unauthorized | dict.fromkeys(["R02", "R03", "R04"], "administrative")
@@ -170,7 +173,7 @@ def test_a_family_is_reported_only_where_a_source_states_it():
 
 
 @pytest.mark.parametrize("code", ["0", "2", "B", "anything", ""])
-def test_bacs_refuses_every_lookup_and_says_why_and_what_would_change_it(code):
+def test_bacs_refuses_every_lookup_and_says_why_and_what_would_change_it(code: str) -> None:
     with pytest.raises(RailRefused) as refused:
         BACS.lookup(code)
     why = refused.value.why
@@ -179,12 +182,12 @@ def test_bacs_refuses_every_lookup_and_says_why_and_what_would_change_it(code):
     assert BACS.decisions() == []
 
 
-def test_a_rail_that_is_not_registered_is_not_found():
+def test_a_rail_that_is_not_registered_is_not_found() -> None:
     with pytest.raises(NotFound, match="ach, bacs, sepa"):
         REGISTRY.lookup("Ach", "R01")
 
 
-def contradicted(path, value):
+def contradicted(path: list[str | int], value: object) -> dict[str, Any]:
     """The ACH document with the value at `path` replaced."""
     document = copy.deepcopy(dict(ACH.document))
     *parents, last = path
@@ -198,7 +201,7 @@ def contradicted(path, value):
 R29 = next(i for i, row in enumerate(ACH.document["codes"]) if row["code"] == "R29")
 
 
-def test_whether_a_person_acts_first_is_derived_from_the_row_and_from_nothing_else():
+def test_whether_a_person_acts_first_is_derived_from_the_row_and_from_nothing_else() -> None:
     for goes_again in CHANGES_FIRST:
         assert a_person_acts_first(goes_again) is (goes_again == "no")
     for rail in (ACH, SEPA):
@@ -236,12 +239,12 @@ def test_whether_a_person_acts_first_is_derived_from_the_row_and_from_nothing_el
         (["note"], "one key more", "exactly the keys"),
     ],
 )
-def test_a_table_that_contradicts_itself_does_not_load(path, value, message):
+def test_a_table_that_contradicts_itself_does_not_load(path: list[str | int], value: object, message: str) -> None:
     with pytest.raises(InvalidRail, match=message):
         Rail(contradicted(path, value))
 
 
-def test_two_tables_of_one_rail_and_one_day_are_refused_and_a_later_one_answers_while_the_old_stays():
+def test_two_tables_of_one_rail_and_one_day_are_refused_and_a_later_one_answers_while_the_old_stays() -> None:
     with pytest.raises(InvalidRail, match="two tables of one day"):
         Registry([ACH.document, contradicted(["scope"], "another")])
     later = Registry([contradicted(["published"], "2027-01-01"), ACH.document])
@@ -249,7 +252,7 @@ def test_two_tables_of_one_rail_and_one_day_are_refused_and_a_later_one_answers_
     assert later.versions[ACH.version].document == ACH.document
 
 
-def test_a_rail_uses_the_card_table_s_words_and_four_that_only_a_bank_debit_needs():
+def test_a_rail_uses_the_card_table_s_words_and_four_that_only_a_bank_debit_needs() -> None:
     assert TONES <= ruleset.TONES
     assert {
         "request_bank_details_update",
@@ -259,7 +262,7 @@ def test_a_rail_uses_the_card_table_s_words_and_four_that_only_a_bank_debit_need
     } == ACTIONS - ruleset.ACTIONS
 
 
-def test_a_published_table_keeps_its_digest():
+def test_a_published_table_keeps_its_digest() -> None:
     assert sorted(REGISTRY.versions) == [
         "sha256:827cbde0357a459eaa6d8a799321eb83ea7a84a17cbb8e5befd8a80e595893f0",  # sepa 2026-12-01
         "sha256:f18176afc29d98e4c7b107f0f17dca0aa3488c3e37e5e19d85ef155696d65933",  # bacs 2026-12-01
@@ -267,13 +270,13 @@ def test_a_published_table_keeps_its_digest():
     ], "a published table was edited: publish a new file instead"
 
 
-def test_a_table_s_file_is_named_by_its_rail_and_its_day():
+def test_a_table_s_file_is_named_by_its_rail_and_its_day() -> None:
     folder = Path(rails.__file__).parent
     named = {f"{rail.name}-{rail.document['published']}.json" for rail in REGISTRY.versions.values()}
     assert {path.name for path in folder.glob("*.json")} == named
 
 
-def test_the_rails_need_nothing_but_the_standard_library():
+def test_the_rails_need_nothing_but_the_standard_library() -> None:
     source_root = Path(__file__).parents[2] / "lambda"
     program = f"import sys; sys.path.insert(0, {str(source_root)!r}); import paypilot.rails as r; r.load_registry()"
     finished = subprocess.run([sys.executable, "-I", "-S", "-c", program], capture_output=True, text=True)
