@@ -1,6 +1,8 @@
 """Fixtures that more than one folder of tests uses."""
 
 import os
+import shutil
+import tempfile
 from collections.abc import Iterator
 
 import pytest
@@ -17,6 +19,25 @@ os.environ |= {
     "POWERTOOLS_SERVICE_NAME": "paypilot-test",
     "PYTHONPATH": os.pathsep.join(str(ROOT / folder) for folder in ("lambda", "bootstrap", "scripts")),
 }
+
+
+FAILED = pytest.StashKey[bool]()
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_configure(config: pytest.Config) -> None:
+    """A temporary folder of this run's own, which is kept if something fails.
+
+    pytest closes its usual one to other users each time that it starts, and a root's Postgres runs as another user: a
+    second run on the same machine would take the first one's database away from it.
+    """
+    if config.option.basetemp is None:
+        config.option.basetemp = folder = tempfile.mkdtemp(prefix="paypilot-tests-")
+        config.add_cleanup(lambda: shutil.rmtree(folder) if not config.stash.get(FAILED, False) else None)
+
+
+def pytest_sessionfinish(session: pytest.Session, exitstatus: int) -> None:
+    session.config.stash[FAILED] = exitstatus != 0
 
 
 @pytest.fixture(scope="session")
