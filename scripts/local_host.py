@@ -57,7 +57,6 @@ def event_of(environ: dict[str, Any]) -> dict[str, Any]:
         for name, value in environ.items()
         if name.startswith("HTTP_") or (name in {"CONTENT_TYPE", "CONTENT_LENGTH"} and value)
     }
-    body, is_base64 = _event_body(environ["wsgi.input"].read(), headers.get("content-type", ""))
     return {
         "version": "2.0",
         "routeKey": "$default",
@@ -77,15 +76,16 @@ def event_of(environ: dict[str, Any]) -> dict[str, Any]:
             "stage": "$default",
             "timeEpoch": int(time.time() * 1000),
         },
-        "body": body,
-        "isBase64Encoded": is_base64,
+        **_event_body(environ["wsgi.input"].read(), headers.get("content-type", "")),
     }
 
 
-def _event_body(body: bytes, content_type: str) -> tuple[str, bool]:
+def _event_body(body: bytes, content_type: str) -> dict[str, Any]:
+    if not body:
+        return {"isBase64Encoded": False}
     if TEXTUAL.fullmatch(content_type.partition(";")[0].strip()):
         try:
-            return body.decode(), False
+            return {"body": body.decode(), "isBase64Encoded": False}
         except UnicodeDecodeError:
             pass  # an event is JSON and can't carry these bytes as text
-    return base64.b64encode(body).decode(), True
+    return {"body": base64.b64encode(body).decode(), "isBase64Encoded": True}

@@ -4,28 +4,32 @@ Environment:
   PORT                8080; 0 takes a free one
   PAYPILOT_DATA_DIR   .local; the database's files, kept between runs
   DECISION_API_TOKEN  a token is drawn for this run unless one is given
-  DATABASE_URL        a Postgres of one's own instead of the embedded one: its login must be able to create roles
+  DATABASE_URL        a Postgres of one's own instead of the embedded one: its login must be able to create roles;
+                      libpq's own variables do as well, where PGHOST or PGSERVICE is set
 """
 
 import argparse
 import contextlib
+import json
 import os
+import re
 import secrets
+import shlex
 import signal
 import socket
 import sys
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import psycopg
-from psycopg.conninfo import conninfo_to_dict
+from psycopg.pq import Conninfo
 from waitress.server import create_server
 
 from local_host import LARGEST_BODY_BYTES, wsgi_application
 from local_postgres import HOST, LocalPostgres, PostgresError
 
 DATABASE = "paypilot"
+CONNECT_SECONDS = 10
 # Each thread keeps one connection, as each function instance does.
 THREADS = 16
 
@@ -36,13 +40,14 @@ class ServeError(Exception):
 
 def main() -> None:
     argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter).parse_args()
-    signal.signal(signal.SIGTERM, _stop)
+    for number in (signal.SIGTERM, signal.SIGHUP):
+        signal.signal(number, _stop)
     try:
-        with listening_socket(os.environ.get("PORT", "8080")) as listener, database() as master:
+        with listening_socket(os.environ.get("PORT", "8080")) as listener, database() as conninfo:
             stdout = sys.stdout
             # The function's log lines go to standard error: standard output is for whoever types the command.
             with contextlib.redirect_stdout(sys.stderr):
-                bootstrap(master)
+                bootstrap(conninfo)
                 token = configure_token()
                 from paypilot.function import handler
 
@@ -64,13 +69,16 @@ def main() -> None:
 
 def listening_socket(port: str) -> socket.socket:
     """A socket on loopback, taken before anything else is started. Raises `ServeError`."""
-    if not (port.isascii() and port.isdigit() and int(port) < 65536):
+    if not (re.fullmatch("[0-9]{1,5}", port) and int(port) < 65536):
         raise ServeError("PORT is a number from 0 to 65535")
     listener = socket.socket()
     listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
         listener.bind((HOST, int(port)))
+        # Before it listens, another run could bind to the same port.
+        listener.listen()
     except OSError as error:
+        listener.close()
         raise ServeError(
             f"port {port} can't be taken ({error.strerror}): choose another one, as in PORT=8081 make run"
         ) from error
@@ -78,10 +86,13 @@ def listening_socket(port: str) -> socket.socket:
 
 
 @contextlib.contextmanager
-def database() -> Iterator[dict[str, Any]]:
-    """libpq's parameters for the master user of a running database, which is stopped at the end if it is ours."""
+def database() -> Iterator[str]:
+    """The connection string of a running database's master user; the database is stopped at the end if it is ours."""
     if url := os.environ.get("DATABASE_URL"):
-        yield conninfo_to_dict(url)
+        yield url
+        return
+    if os.environ.get("PGHOST") or os.environ.get("PGSERVICE"):
+        yield ""
         return
     server = LocalPostgres(Path(os.environ.get("PAYPILOT_DATA_DIR", ".local")))
     server.start()
@@ -89,18 +100,29 @@ def database() -> Iterator[dict[str, Any]]:
         with psycopg.connect(server.conninfo(), autocommit=True) as connection:
             if not connection.execute("SELECT FROM pg_database WHERE datname = %s", (DATABASE,)).fetchall():
                 connection.execute("CREATE DATABASE paypilot")
-        yield conninfo_to_dict(server.conninfo(DATABASE))
+        yield server.conninfo(DATABASE)
     finally:
         server.stop()
 
 
-def bootstrap(master: dict[str, Any]) -> None:
-    """Set up the database as the bootstrap function does, and the environment as the functions find it."""
-    os.environ.pop("PGPASSWORD", None)
-    with psycopg.connect(**master) as connection:
-        info = connection.info
-        os.environ |= {"PGHOST": info.host, "PGPORT": str(info.port), "PGDATABASE": info.dbname}
-        master_user = info.user
+def bootstrap(conninfo: str) -> None:
+    """Set up the database as the bootstrap function does, and the environment as the functions find it.
+
+    Raises `ServeError`.
+    """
+    try:
+        with psycopg.connect(conninfo, connect_timeout=CONNECT_SECONDS) as connection:
+            info = connection.info
+            found, master_user, master_password = info.get_parameters(), info.user, info.password
+            found |= {"host": info.host, "port": str(info.port), "dbname": info.dbname}
+    except psycopg.ProgrammingError:
+        # What libpq says of it may hold the password.
+        raise ServeError("DATABASE_URL is not a URL like postgresql://user:password@host:5432/database") from None
+    except psycopg.OperationalError as error:
+        raise ServeError(f"the database can't be reached: {first_line(error)}") from error
+    names = {option.keyword.decode(): option.envvar.decode() for option in Conninfo.get_defaults() if option.envvar}
+    os.environ.pop("PGSERVICE", None)
+    os.environ |= {names[keyword]: value for keyword, value in found.items() if keyword in names}
     os.environ |= {
         "PGUSER": "paypilot_service",
         "PGPASSWORD": secrets.token_urlsafe(32),
@@ -109,21 +131,42 @@ def bootstrap(master: dict[str, Any]) -> None:
         "POWERTOOLS_SERVICE_NAME": "paypilot-decision",
     }
     from paypilot_bootstrap.function import handler
+    from paypilot_bootstrap.migrate import MigrationError
+    from paypilot_bootstrap.prove import ProofFailed
 
-    handler({"action": "bootstrap", "master_password": master.get("password", "")}, None)
+    try:
+        handler({"action": "bootstrap", "master_password": master_password}, None)
+    except (MigrationError, ProofFailed) as error:
+        raise ServeError(str(error)) from error
+    except psycopg.Error as error:
+        raise ServeError(f"the database can't be set up: {first_line(error)}") from error
+
+
+def first_line(error: psycopg.Error) -> str:
+    """What went wrong; libpq never puts a password there."""
+    return str(error).partition("\n")[0]
 
 
 def configure_token() -> str:
-    """The token to show: the one that is configured, or a fresh one."""
-    return os.environ.setdefault("DECISION_API_TOKEN", secrets.token_urlsafe(32))
+    """The token to show: one that is configured in the clear, or a fresh one where none is configured."""
+    from paypilot.settings import InvalidTokens, read_tokens
+
+    text = os.environ.setdefault("DECISION_API_TOKEN", secrets.token_urlsafe(32)).strip()
+    try:
+        read_tokens(text)
+    except InvalidTokens as error:
+        print(f"serve: {error}. Until then every route that needs a token answers 503.", file=sys.stderr)
+        return "none-is-valid"
+    tokens = list(json.loads(text)) if text.startswith("{") else [text]
+    return next((token for token in tokens if not token.startswith("sha256:")), "the-token-of-your-digest")
 
 
 def print_ready(port: int, token: str) -> None:
     """Tell that the slice answers, and a request to paste."""
     print(f"ready http://{HOST}:{port} token={token}\n")
+    body = '{"invoice_id": "in_1001", "failure_code": "card_expired"}'
     print(
-        f"curl -s http://{HOST}:{port}/decide -H 'Authorization: Bearer {token}' "
-        '-d \'{"invoice_id": "in_1001", "failure_code": "card_expired"}\'',
+        shlex.join(["curl", "-s", f"http://{HOST}:{port}/decide", "-H", f"Authorization: Bearer {token}", "-d", body]),
         flush=True,
     )
 

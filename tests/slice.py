@@ -44,7 +44,7 @@ def running_host(folder: Path, **environment: str) -> Iterator[Host]:
         process = subprocess.Popen(
             [sys.executable, ROOT / "scripts" / "serve.py"],
             env={
-                **os.environ,
+                **{name: value for name, value in os.environ.items() if not name.startswith("PG")},
                 "PORT": "0",
                 "PAYPILOT_DATA_DIR": str(folder),
                 "DECISION_API_TOKEN": TOKENS,
