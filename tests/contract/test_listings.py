@@ -87,6 +87,21 @@ def test_refusals_are_listed_by_kind(client: Caller, kind: str) -> None:
     assert listed(client, f"limit=2&kind={kind}", len(entries)) == entries
 
 
+def test_the_last_page_of_refusals_leads_nowhere(client: Caller) -> None:
+    leave_entries(client, "rf")
+    *before, last = client.pages("/refusals?limit=200", Refusals)
+    assert all(len(page.refusals) == 200 for page in before)
+    assert last.refusals
+
+
+def test_a_last_page_that_is_just_full_leads_nowhere(other: Caller) -> None:
+    # `other` leaves few entries elsewhere in this suite, so that one page holds all of a fresh slice's.
+    leave_entries(other, "rfr")
+    everything = other.refusals("?limit=200")
+    if everything.next is None:
+        assert other.refusals(f"?limit={len(everything.refusals)}") == everything
+
+
 def test_times_and_ids_agree_with_the_order(client: Caller) -> None:
     entries = client.refusals("?limit=200").refusals
     assert [(entry.at, entry.id) for entry in entries] == sorted(
