@@ -77,10 +77,12 @@ faults-short: ## The minute of `make faults` that CI runs
 	$(MAKE) faults SHORT=1
 
 .PHONY: check
-check: $(INSTALLED) ## Lint, types and formats; writes nothing
+check: $(INSTALLED) .venv-checkov/.installed ## Lint, types, formats and the Terraform configuration; writes nothing
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy lambda/paypilot bootstrap/paypilot_bootstrap scripts
+	.venv-checkov/bin/checkov --config-file .checkov.yaml
+	@if command -v terraform >/dev/null; then terraform fmt -check -recursive infra; else echo "NOT CHECKED: no terraform here to check the format of infra/"; fi
 
 .PHONY: witness
 witness: $(INSTALLED) ## Start the MCP server as a client does and check what it must and must not match
@@ -104,3 +106,49 @@ lock: $(INSTALLED) ## Pin the dependencies again, with hashes, from requirements
 	$(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header --upgrade requirements.in -o requirements.lock
 	$(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header --upgrade -c requirements.lock requirements-dev.in -o requirements-dev.lock
 	$(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header --upgrade -c requirements-dev.lock requirements-bench.in -o requirements-bench.lock
+	for tool in checkov; do $(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header --upgrade requirements-$$tool.in -o requirements-$$tool.lock; done
+
+# The slice on AWS: docs/operations.md tells what each of these needs and leaves behind.
+TERRAFORM := terraform -chdir=infra
+# TF_PLUGIN_DIR names a filesystem mirror of the provider, for a machine without a network.
+TF_INIT := init -input=false $(if $(TF_PLUGIN_DIR),-plugin-dir=$(TF_PLUGIN_DIR))
+
+.PHONY: package
+package: $(INSTALLED) ## Build dist/decision.zip and dist/bootstrap.zip for Lambda (PACKAGE=--local for this machine)
+	$(BIN)/python scripts/package.py $(PACKAGE)
+
+.PHONY: package-check
+package-check: $(INSTALLED) ## Build the packages twice, in two folders, and compare the bytes
+	$(BIN)/python scripts/package.py --check $(PACKAGE)
+
+.PHONY: preflight
+preflight: $(INSTALLED) ## Say what a deployment still lacks, before anything is made
+	$(BIN)/python scripts/preflight.py
+
+.PHONY: plan
+plan: package preflight ## Show what a deployment would change, and keep it in infra/deploy.tfplan
+	$(TERRAFORM) $(TF_INIT)
+	$(TERRAFORM) plan -input=false -out=deploy.tfplan
+
+.PHONY: deploy
+deploy: plan ## Deploy the slice to AWS: package, preflight, plan to a file, apply that file
+	$(TERRAFORM) apply -input=false deploy.tfplan
+	@rm -f infra/deploy.tfplan
+
+.PHONY: prove
+prove: $(INSTALLED) ## Prove again, on the deployed slice, what the service's database role can't do
+	@function=$$($(TERRAFORM) output -raw bootstrap_function) && region=$$($(TERRAFORM) output -raw region) && \
+	$(BIN)/python scripts/invoke_bootstrap.py prove --function "$$function" --region "$$region"
+
+.PHONY: destroy
+destroy: ## Destroy the deployed slice: CONFIRM=<its name>, and SNAPSHOT=false to keep no final snapshot
+	@name=$$($(TERRAFORM) output -raw name) || exit 1; if [ "$(CONFIRM)" != "$$name" ]; then \
+	  echo "This deletes the database and every recorded decision. If that is meant: make destroy CONFIRM=$$name"; exit 1; fi
+	$(TERRAFORM) apply -input=false -auto-approve -target=aws_db_instance.record -var=deletion_protection=false -var=final_snapshot=$(or $(SNAPSHOT),true)
+	$(TERRAFORM) destroy -input=false -auto-approve -var=deletion_protection=false -var=final_snapshot=$(or $(SNAPSHOT),true)
+
+# Tools that pin what the project pins otherwise have an environment of their own.
+.venv-%/.installed: requirements-%.lock
+	$(PYTHON) -m venv .venv-$*
+	.venv-$*/bin/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements-$*.lock
+	@touch $@
