@@ -1,0 +1,193 @@
+"""What the database itself keeps of the record's promises, whoever asks, whatever a query forgets."""
+
+import random
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from itertools import count
+
+import psycopg
+import pytest
+from psycopg import errors as postgres
+
+from paypilot import record
+from paypilot.database import Connection, connect
+from slice import TestDatabase, decided
+
+TABLES = ["decision_audit", "decision_outcomes", "decision_refusals"]
+CHANGES = {
+    "UPDATE": "UPDATE paypilot.{} SET client_id = client_id",
+    "DELETE": "DELETE FROM paypilot.{}",
+    "TRUNCATE": "TRUNCATE paypilot.{} CASCADE",
+}
+
+
+@pytest.fixture
+def service(database: TestDatabase) -> Iterator[Connection]:
+    """The service's own connection, to a database with a row of each kind of two clients."""
+    with connect(iam_login=False) as connection:
+        for client in ("client-a", "client-b"):
+            decided(connection, client, "in_1")
+            record.record_outcome(connection, client, record.new_id(), "in_1", "paid", "key")
+            record.record_refusal(connection, client, record.new_id(), "POST /decide", "body", "invalid_json")
+        yield connection
+
+
+@pytest.mark.parametrize("role", ["paypilot_owner", "postgres"])
+def test_owner_and_superuser_are_refused_every_change_also_as_a_replica(database: TestDatabase, role: str) -> None:
+    with database.superuser() as connection:
+        for replication_role in ("origin", "replica"):
+            connection.execute("RESET ROLE")
+            connection.execute(f"SET session_replication_role = {replication_role}".encode())
+            connection.execute(f"SET ROLE {role}".encode())
+            for table in (*TABLES, "erasures"):
+                for change, statement in CHANGES.items():
+                    with pytest.raises(postgres.InsufficientPrivilege, match=f"{change} is refused"):
+                        connection.execute(statement.format(table).encode())
+
+
+@pytest.mark.parametrize("table", [*TABLES, "rule_counts"])
+def test_a_query_that_forgets_its_filter_sees_one_client_and_without_a_client_nothing(
+    service: Connection, table: str
+) -> None:
+    clients = f"SELECT DISTINCT client_id FROM paypilot.{table}".encode()
+    assert service.execute(clients).fetchall() == []
+    with service.transaction():
+        service.execute(record.SET_CLIENT, ("client-a",))
+        assert service.execute(clients).fetchall() == [("client-a",)]
+    # The client was set for that transaction only.
+    assert service.execute(clients).fetchall() == []
+
+
+def test_the_owner_sees_no_row_without_a_client_either(service: Connection, database: TestDatabase) -> None:
+    with database.superuser() as connection:
+        connection.execute("SET ROLE paypilot_owner")
+        for table in TABLES:
+            assert connection.execute(f"SELECT FROM paypilot.{table}".encode()).fetchall() == []
+
+
+INSERT_REFUSAL = (
+    "INSERT INTO paypilot.decision_refusals (client_id, refusal_id, route, gate, reason{column}) {override} "
+    "VALUES ('client-a', gen_random_uuid(), 'r', 'g', 'r'{value})"
+)
+
+
+@pytest.mark.parametrize(
+    ("column", "override", "value"),
+    [
+        (", refused_at", "", ", '2020-01-01'"),
+        (", refused_at", "", ", clock_timestamp()"),
+        (", seq", "", ", 1"),
+        (", seq", "OVERRIDING SYSTEM VALUE", ", 1"),
+        (", seq", "OVERRIDING USER VALUE", ", 1"),
+    ],
+    ids=["back-dated", "dated now", "a place", "a place overridden", "a place given up"],
+)
+def test_a_row_gets_its_time_and_its_place_from_the_database(
+    service: Connection, column: str, override: str, value: str
+) -> None:
+    statement = INSERT_REFUSAL.format(column=column, override=override, value=value)
+    with service.transaction(force_rollback=True):
+        service.execute(record.SET_CLIENT, ("client-a",))
+        with pytest.raises((postgres.InsufficientPrivilege, postgres.GeneratedAlways)), service.transaction():
+            service.execute(statement.encode())
+        # The positive control: it is the column that is refused.
+        service.execute(INSERT_REFUSAL.format(column="", override="", value="").encode())
+
+
+def test_a_row_of_another_client_is_refused(service: Connection) -> None:
+    with pytest.raises(postgres.InsufficientPrivilege, match="row-level security"), service.transaction():
+        service.execute(record.SET_CLIENT, ("client-b",))
+        service.execute(INSERT_REFUSAL.format(column="", override="", value="").encode())
+
+
+def test_an_outcome_without_a_decision_is_refused_by_the_database_too(service: Connection) -> None:
+    with pytest.raises(postgres.SerializationFailure), service.transaction():
+        service.execute(record.SET_CLIENT, ("client-a",))
+        service.execute(
+            "INSERT INTO paypilot.decision_outcomes (client_id, outcome_id, invoice_id, outcome, report_key) "
+            "VALUES ('client-a', gen_random_uuid(), 'in_never', 'paid', 'never')"
+        )
+
+
+def test_the_service_works_by_its_own_settings_whatever_the_roles_defaults_have_become(database: TestDatabase) -> None:
+    with connect(iam_login=False) as connection:
+        for setting in (
+            "synchronous_commit = off",
+            "search_path = public",
+            "default_transaction_isolation = 'serializable'",
+            "timezone = 'Asia/Tokyo'",
+        ):
+            # Every role may do this to itself.
+            connection.execute(f"ALTER ROLE paypilot_service SET {setting}".encode())
+    names = ("synchronous_commit", "search_path", "default_transaction_isolation", "timezone")
+    with connect(iam_login=False) as connection:
+        found = [connection.execute("SELECT current_setting(%s)", (name,)).fetchone() for name in names]
+    assert found == [("on",), ("",), ("read committed",), ("UTC",)]
+
+
+def test_the_service_sees_neither_others_queries_nor_statistics_of_the_rows(
+    service: Connection, database: TestDatabase
+) -> None:
+    with database.superuser() as connection:
+        connection.execute("ANALYZE")
+        connection.execute("SELECT 'canary'")
+        rows = service.execute("SELECT query FROM pg_stat_activity WHERE usename <> current_user").fetchall()
+        assert rows
+        assert all("canary" not in str(row) for row in rows)
+        assert service.execute("SELECT FROM pg_stats WHERE schemaname = 'paypilot'").fetchall() == []
+
+
+@pytest.mark.parametrize("connections", [1, 6])
+def test_the_summary_equals_a_plain_count_whatever_comes_at_the_same_time(
+    database: TestDatabase, connections: int
+) -> None:
+    codes = ["card_expired", "insufficient_funds", "generic_decline", "another_code"]
+    numbers = count()
+
+    def work(seed: int) -> None:
+        # Few invoices and few rules, so that connections meet at both.
+        choose = random.Random(seed)
+        with connect(iam_login=False) as connection:
+            for _ in range(120):
+                client, invoice = choose.choice(["client-a", "client-b"]), f"in_{choose.randrange(6)}"
+                if choose.random() < 0.5:
+                    decided(connection, client, invoice, choose.choice(codes))
+                else:
+                    outcome = choose.choice(["paid", "not_paid"])
+                    key = f"key-{next(numbers)}"
+                    record.record_outcome(connection, client, record.new_id(), invoice, outcome, key)
+
+    with ThreadPoolExecutor(connections) as pool:
+        list(pool.map(work, range(connections)))
+    plain = """
+        SELECT rule, count(*), count(*) FILTER (WHERE outcome = 'paid'), count(*) FILTER (WHERE outcome = 'not_paid')
+        FROM (SELECT DISTINCT ON (invoice_id) invoice_id, rule FROM paypilot.decision_audit
+              WHERE client_id = %(client)s ORDER BY invoice_id, seq DESC) AS decision
+        LEFT JOIN (SELECT DISTINCT ON (invoice_id) invoice_id, outcome FROM paypilot.decision_outcomes
+                   WHERE client_id = %(client)s ORDER BY invoice_id, seq DESC) AS report USING (invoice_id)
+        GROUP BY rule ORDER BY rule
+    """
+    with connect(iam_login=False) as connection, database.superuser() as everything:
+        for client in ("client-a", "client-b"):
+            expected = everything.execute(plain, {"client": client}).fetchall()
+            assert sum(int(str(row[1])) for row in expected) >= 4
+            assert record.read_summary(connection, client) == expected
+        # And so does a count made anew.
+        everything.execute("SET ROLE paypilot_owner")
+        with everything.transaction(force_rollback=True):
+            for table in TABLES[:2]:
+                everything.execute(f"ALTER TABLE paypilot.{table} NO FORCE ROW LEVEL SECURITY".encode())
+            everything.execute("SELECT paypilot.count_everything()")
+            counted = everything.execute(
+                "SELECT rule, invoices, paid, not_paid FROM paypilot.rule_counts WHERE client_id = %s ORDER BY 1",
+                ("client-a",),
+            ).fetchall()
+        assert counted == record.read_summary(connection, "client-a")
+
+
+def test_a_statement_of_the_service_ends_by_itself(database: TestDatabase) -> None:
+    with connect(iam_login=False) as service:
+        assert service.execute("SHOW statement_timeout").fetchone() == ("5s",)
+        service.execute("SET statement_timeout = '10ms'")
+        with pytest.raises(psycopg.errors.QueryCanceled):
+            service.execute("SELECT pg_sleep(10)")
