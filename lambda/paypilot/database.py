@@ -22,7 +22,7 @@ from paypilot.iam_login import database_token
 
 Result = TypeVar("Result")
 
-# Its warnings name the host and the user. What they tell of is an exception here anyway.
+# Its warnings show the connection: host, user and database. What they tell of is an exception here anyway.
 logging.getLogger("psycopg").setLevel(logging.CRITICAL)
 
 # psycopg and libpq take no less.

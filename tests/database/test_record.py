@@ -191,3 +191,18 @@ def test_a_statement_of_the_service_ends_by_itself(database: TestDatabase) -> No
         service.execute("SET statement_timeout = '10ms'")
         with pytest.raises(psycopg.errors.QueryCanceled):
             service.execute("SELECT pg_sleep(10)")
+
+
+def test_the_driver_logs_nothing_of_a_lost_connection(
+    service: Connection, database: TestDatabase, caplog: pytest.LogCaptureFixture
+) -> None:
+    def read() -> None:
+        record.read_history(service, "client-a", "in_1", limit=1, after=None)
+
+    for _ in range(7):  # until its statements are prepared
+        read()
+    with database.superuser() as connection:
+        connection.execute("SELECT pg_terminate_backend(%s, 5000)", (service.info.backend_pid,))
+    with pytest.raises(psycopg.OperationalError):
+        read()
+    assert [entry.getMessage() for entry in caplog.records if entry.name.startswith("psycopg")] == []
