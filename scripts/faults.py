@@ -18,7 +18,6 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import psycopg
-from psycopg.conninfo import conninfo_to_dict
 
 import serve
 from faulting import invariants, scenarios
@@ -90,7 +89,7 @@ def cast(folder: Path, seed: str) -> Iterator[Cast]:
         with psycopg.connect(server.conninfo(), autocommit=True) as connection:
             connection.execute("CREATE DATABASE paypilot")
         with contextlib.redirect_stdout(sys.stderr):
-            serve.bootstrap(conninfo_to_dict(server.conninfo(DATABASE)))
+            serve.bootstrap(server.conninfo(DATABASE))
         with tempfile.TemporaryDirectory() as notes:
             yield Cast(server, proxy, Path(notes))
     finally:

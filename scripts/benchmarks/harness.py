@@ -11,7 +11,6 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import psycopg
-from psycopg.conninfo import conninfo_to_dict
 
 import serve
 from local_postgres import LocalPostgres
@@ -76,7 +75,7 @@ def add_database(server: LocalPostgres, name: str) -> None:
     with psycopg.connect(server.conninfo(), autocommit=True) as connection:
         connection.execute(f"CREATE DATABASE {name}".encode())
     with quiet():
-        serve.bootstrap(conninfo_to_dict(server.conninfo(name)))
+        serve.bootstrap(server.conninfo(name))
 
 
 @contextlib.contextmanager
