@@ -76,6 +76,10 @@ faults: $(INSTALLED) ## Break database, network, clock and function under load (
 faults-short: ## The minute of `make faults` that CI runs
 	$(MAKE) faults SHORT=1
 
+.PHONY: hostile
+hostile: $(BENCH)/.installed ## Send 100,000 hostile inputs, and look for them in answers, rows and logs (ARGS=--help)
+	$(BENCH)/bin/python scripts/hostile.py $(ARGS)
+
 .PHONY: check
 check: $(INSTALLED) .venv-checkov/.installed ## Lint, types, formats and the Terraform configuration; writes nothing
 	$(BIN)/ruff check .
