@@ -15,6 +15,8 @@ from faulting.proxy import Mode, Proxy
 from local_postgres import LocalPostgres
 
 DATABASE = "paypilot"
+# Enough that each kind of call was hit.
+BROKEN_CONNECTIONS = 20
 
 
 class Stage:
@@ -57,13 +59,23 @@ def terminate_backends(stage: Stage) -> None:
             time.sleep(stage.draw.uniform(0, stage.seconds / 5))
 
 
-def _break_the_network(mode: Mode, times: float = 1) -> Callable[[Stage], None]:
+def _break_connections(mode: Mode) -> Callable[[Stage], None]:
     def fault(stage: Stage) -> None:
+        enough, give_up = stage.proxy.broken + BROKEN_CONNECTIONS, time.monotonic() + stage.seconds * 10
         stage.proxy.set(mode)
-        time.sleep(stage.seconds * times)
+        time.sleep(stage.seconds)
+        while stage.proxy.broken < enough and time.monotonic() < give_up:
+            time.sleep(0.1)
         stage.proxy.set("pass")
 
     return fault
+
+
+def black_hole(stage: Stage) -> None:
+    """Nothing comes through, and no connection is closed."""
+    stage.proxy.set("black-hole")
+    time.sleep(stage.seconds * 2)
+    stage.proxy.set("pass")
 
 
 def read_only(stage: Stage) -> None:
@@ -110,9 +122,9 @@ FAULTS: dict[str, Callable[[Stage], None]] = {
     "kill -9 of Postgres": kill_postgres,
     "frozen Postgres": freeze,
     "backends terminated": terminate_backends,
-    "connections reset": _break_the_network("reset"),
-    "answers lost": _break_the_network("lose-answers"),
-    "black hole": _break_the_network("black-hole", times=2),
+    "connections reset": _break_connections("reset"),
+    "answers lost": _break_connections("lose-answers"),
+    "black hole": black_hole,
     "read-only standby": read_only,
     "too many connections": too_many_connections,
     "disk full": disk_full,
