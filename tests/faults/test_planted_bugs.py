@@ -1,6 +1,8 @@
 """Each invariant of `make faults` notices the bug that it is there for: planted in the function, under one fault."""
 
+import os
 from collections.abc import Iterator
+from unittest.mock import patch
 
 import pytest
 
@@ -23,10 +25,9 @@ NOTICED = {
 @pytest.fixture(scope="module")
 def play(tmp_path_factory: pytest.TempPathFactory) -> Iterator[faults.Cast]:
     """A database and a proxy before it, for every bug in turn."""
-    with pytest.MonkeyPatch.context() as environment:
-        environment.setenv("PGPASSWORD", "")  # put back afterwards, with what the bootstrap sets
-        with faults.cast(tmp_path_factory.mktemp("faults"), "planted") as made:
-            yield made
+    # The bootstrap names its database in the environment, where a later test's `make run` would find it.
+    with patch.dict(os.environ), faults.cast(tmp_path_factory.mktemp("faults"), "planted") as made:
+        yield made
 
 
 def suffered(play: faults.Cast, fault: str, seed: str, plant: str, monkeypatch: pytest.MonkeyPatch) -> set[str]:
