@@ -44,7 +44,7 @@ explain: $(INSTALLED) ## Say why a recorded decision was taken and decide it aga
 
 .PHONY: test
 test: $(INSTALLED) ## Run the tests
-	$(BIN)/python -m pytest
+	$(BIN)/python -m pytest -n 2 --dist loadfile
 
 .PHONY: contract
 contract: $(INSTALLED) ## Hold a slice to its contract: URL=https://... with PAYPILOT_CONTRACT_TOKEN, or the local one

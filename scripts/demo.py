@@ -95,6 +95,7 @@ class Walk:
     """The walk so far: `seen` are the ids of the rows that were told of, `faults` what was not as expected."""
 
     postgres: LocalPostgres
+    client: httpx.Client
     url: str = ""
     seen: set[Any] = field(default_factory=set)
     codes: set[str] = field(default_factory=set)
@@ -128,7 +129,7 @@ class Walk:
         headers = {"authorization": f"Bearer {token}"} if token else {}
         headers |= {"idempotency-key": key} if key is not None else {}
         content = body if isinstance(body, str) else json.dumps(body) if body is not None else None
-        response = httpx.request(method, self.url + path, headers=headers, content=content, timeout=30)
+        response = self.client.request(method, self.url + path, headers=headers, content=content)
         if response.headers["content-type"] == "application/problem+json":
             self.codes.add(response.json()["code"])
         self.tell(what, describe(response), answers, [] if database_is_down else self.new_rows(), leaves)
@@ -431,8 +432,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
     with tempfile.TemporaryDirectory(prefix="paypilot-demo-") as folder:
         # Postgres doesn't run as root: the user that it runs as then must reach its data.
         Path(folder).chmod(0o711)
-        with running_database(Path(folder)) as postgres:
-            walk = Walk(postgres)
+        with running_database(Path(folder)) as postgres, httpx.Client(timeout=30) as client:
+            walk = Walk(postgres, client)
             print("Each line: what was tried, and the answer. Each line with a +: a row that it left in the database.")
             with running_host(postgres, '{"sha256:not-a-digest": "acme"}') as walk.url:
                 walk.chapter("A host whose tokens are not valid")
