@@ -70,6 +70,10 @@ def migrate(connection: psycopg.Connection[Any], service_password: str | None, *
             elif applied[migration.version] != migration.digest:
                 raise MigrationError(f"{migration.version:03}_{migration.name}.sql was edited after it was applied")
         if service_password is not None:
-            connection.execute(sql.SQL("ALTER ROLE paypilot_service PASSWORD {}").format(sql.Literal(service_password)))
+            # As psql's \password does: no log of the server's statements then holds the password.
+            verifier = connection.pgconn.encrypt_password(
+                service_password.encode(), b"paypilot_service", b"scram-sha-256"
+            ).decode()
+            connection.execute(sql.SQL("ALTER ROLE paypilot_service PASSWORD {}").format(sql.Literal(verifier)))
         row = connection.execute("SELECT max(version) FROM public.paypilot_migrations").fetchone()
     return int(row[0]) if row else 0

@@ -77,6 +77,15 @@ def test_a_second_bootstrap_changes_nothing(database: TestDatabase) -> None:
     assert len(before) > 100
 
 
+def test_a_server_that_logs_every_statement_never_logs_the_services_password(blank: TestDatabase) -> None:
+    with blank.superuser() as connection:
+        connection.execute("ALTER DATABASE paypilot SET log_statement = 'all'")
+    run_bootstrap(blank.server)
+    log = (blank.server.folder / "postgres.log").read_text()
+    assert "ALTER ROLE paypilot_service PASSWORD 'SCRAM-SHA-256$" in log
+    assert blank.service["PGPASSWORD"] not in log
+
+
 def test_bootstraps_at_the_same_time_all_succeed_and_apply_each_file_once(blank: TestDatabase) -> None:
     with ThreadPoolExecutor(4) as pool:
         answers = list(pool.map(run_bootstrap, [blank.server] * 4))
