@@ -9,6 +9,7 @@ import json
 import os
 import platform
 import subprocess
+import sys
 import tempfile
 import time
 from datetime import UTC, datetime
@@ -46,6 +47,11 @@ def measure(folder: Path, only: list[str], *, quick: bool) -> dict[str, Any]:
     if "rules" in only:
         rows += rules.measure(20_000 if quick else 200_000)
     with harness.database(folder / "database") as server:
+        sizes = [10_000, 100_000] if quick else [100_000, 1_000_000, 10_000_000]
+        if "growth" in only:
+            details["loads"] = [load._asdict() for load in growth.load(server, sizes)]
+            print(details["loads"], file=sys.stderr)
+            harness.use_database(server, "paypilot")
         if "warm" in only:
             rows += warm.measure(server, 100 if quick else 1000)
         if "cold" in only:
@@ -56,10 +62,7 @@ def measure(folder: Path, only: list[str], *, quick: bool) -> dict[str, Any]:
         if "load" in only:
             rows += load.measure(server, *((3, 1) if quick else (8, 3)))
         if "growth" in only:
-            sizes = [10_000, 100_000] if quick else [100_000, 1_000_000, 10_000_000]
-            growth_rows, loads = growth.measure(server, sizes, 40 if quick else 300)
-            rows += growth_rows
-            details["loads"] = [load._asdict() for load in loads]
+            rows += growth.measure(server, sizes, 40 if quick else 300)
     return {"machine": machine(), "minutes": round((time.monotonic() - started) / 60, 1), **details, "rows": rows}
 
 

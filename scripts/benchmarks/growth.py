@@ -5,7 +5,9 @@ databases are vacuumed, analysed and flushed, and their requests run in turn.
 """
 
 import hashlib
+import itertools
 import os
+import random
 import time
 import uuid
 from collections.abc import Callable, Iterator
@@ -28,9 +30,10 @@ from benchmarks.harness import (
 )
 from local_postgres import LocalPostgres
 
-FULL = "paypilot_full"
+EMPTY = "paypilot_empty"
 BLOCKS = 7
 DECISIONS_OF_AN_INVOICE = 3
+KNOWN_INVOICES = 40
 OTHER_CLIENTS = 9
 CODES = ("card_expired", "insufficient_funds", "generic_decline", "issuer_do_not_retry")
 FIRST_DAY = datetime(2026, 1, 1, tzinfo=UTC)
@@ -46,46 +49,45 @@ class Load(NamedTuple):
     bytes_on_disk: int
 
 
-def measure(server: LocalPostgres, sizes: list[int], rounds: int) -> tuple[list[Row], list[Load]]:
-    """Rows for each of `sizes` (decisions in all, ascending) and what loading took."""
+def load(server: LocalPostgres, sizes: list[int]) -> list[Load]:
+    """A database for each of `sizes` (decisions in all), and what loading it took; and an empty one beside them."""
+    add_database(server, EMPTY)
+    loads = []
+    for size in sizes:
+        add_database(server, _name(size))
+        loads.append(_load(server, size))
+    return loads
+
+
+def measure(server: LocalPostgres, sizes: list[int], rounds: int) -> list[Row]:
+    """Rows for each of `sizes`, which `load` has loaded."""
     from paypilot import function
 
-    add_database(server, FULL)
-    full = function._service()
-    os.environ["PGDATABASE"] = "paypilot"
-    empty = function._service()
-    context = Context()
-
-    def call(service: Any, request: Callable[[str], dict[str, Any]]) -> Callable[[str], Any]:
-        def made(word: str) -> Any:
-            function.service = service
-            answer = function.handler(request(word), context)
-            assert answer["statusCode"] == 200, answer
-            return answer
-
-        return made
-
-    rows, loads, loaded = [], [], 0
+    context, services = Context(), {}
+    rows: list[Row] = []
     with quiet():
-        for service, name in ((full, FULL), (empty, "paypilot")):
+        for name in [EMPTY, *map(_name, sizes)]:
             os.environ["PGDATABASE"] = name
-            function.service = service
-            for number in range(40):
-                function.handler(decide_event(f"known-{number % 10}"), context)
-                refused = event("POST", "/decide", body={"invoice_id": "", "failure_code": ""})
-                function.handler(refused, context)
-        requests: dict[str, Callable[[str], dict[str, Any]]] = {
-            "decide": decide_event,
-            "history": lambda word: event("GET", "/decisions/known-3"),
-            "summary": lambda word: event("GET", "/decisions/outcomes/summary"),
-            "refusals": lambda word: event("GET", "/refusals"),
-        }
+            services[name] = function.service = function._service()
+            for number in range(DECISIONS_OF_AN_INVOICE * KNOWN_INVOICES):
+                function.handler(decide_event(f"known-{number % KNOWN_INVOICES}"), context)
+                function.handler(event("POST", "/decide", body={}), context)
+        _settle(server, list(services))
+
+        def call(name: str, request: Callable[[], dict[str, Any]]) -> Callable[[str], None]:
+            def made(_: str) -> None:
+                function.service = services[name]
+                answer = function.handler(request(), context)
+                assert answer["statusCode"] == 200, answer
+
+            return made
+
         for size in sizes:
-            loads.append(_load(server, loaded, size))
-            loaded = size
-            _settle(server)
+            draw = random.Random(size)  # noqa: S311
+            requests = _requests(draw, [f"in_{number}" for number in range(1, size // 3, size // 600 * 2)])
+            beside = _requests(draw, [f"known-{number}" for number in range(KNOWN_INVOICES)])
             for name, request in requests.items():
-                pair = {"full": call(full, request), "empty": call(empty, request)}
+                pair = {"full": call(_name(size), request), "empty": call(EMPTY, beside[name])}
                 interleaved(pair, rounds // 5, f"{size}-{name}-warm-up")
                 blocks = [interleaved(pair, rounds, f"{size}-{name}-{number}") for number in range(BLOCKS)]
                 value, reference, ratio = compare(blocks, "full", "empty", 0.5)
@@ -97,11 +99,25 @@ def measure(server: LocalPostgres, sizes: list[int], rounds: int) -> tuple[list[
     rows.append(
         Row(f"summary at {sizes[-1]:,}", "x empty", last.ratio, f"at {sizes[0]:,}", first.ratio, growth, "<= 3")
     )
-    return rows, loads
+    return rows
 
 
-def _load(server: LocalPostgres, already: int, upto: int) -> Load:
-    with psycopg.connect(server.conninfo(FULL)) as connection:
+def _requests(draw: random.Random, invoices: list[str]) -> dict[str, Callable[[], dict[str, Any]]]:
+    """A request of each kind: a new decision, and the history of one of `invoices`, drawn anew each time."""
+    return {
+        "decide": lambda: decide_event(f"new-{draw.getrandbits(64)}"),
+        "history": lambda: event("GET", f"/decisions/{draw.choice(invoices)}"),
+        "summary": lambda: event("GET", "/decisions/outcomes/summary"),
+        "refusals": lambda: event("GET", "/refusals"),
+    }
+
+
+def _name(size: int) -> str:
+    return f"paypilot_{size}"
+
+
+def _load(server: LocalPostgres, size: int) -> Load:
+    with psycopg.connect(server.conninfo(_name(size))) as connection:
         connection.execute("SET LOCAL ROLE paypilot_owner")
         # COPY takes no rows into a table whose row-level security holds for its owner: lifted for this transaction.
         for table in TABLES:
@@ -109,9 +125,9 @@ def _load(server: LocalPostgres, already: int, upto: int) -> Load:
         connection.execute("ALTER TABLE paypilot.decision_audit DISABLE TRIGGER count_decision")
         connection.execute("ALTER TABLE paypilot.decision_outcomes DISABLE TRIGGER count_outcome")
         started = time.perf_counter()
-        _copy(connection, DECISIONS, _decisions(already, upto))
-        _copy(connection, OUTCOMES, _outcomes(already, upto))
-        _copy(connection, REFUSALS, _refusals(already, upto))
+        _copy(connection, DECISIONS, _decisions(size))
+        _copy(connection, OUTCOMES, _outcomes(size))
+        _copy(connection, REFUSALS, _refusals(size))
         copied = time.perf_counter()
         connection.execute("SELECT paypilot.count_everything()")
         counted = time.perf_counter()
@@ -120,13 +136,13 @@ def _load(server: LocalPostgres, already: int, upto: int) -> Load:
         for table in TABLES:
             connection.execute(f"ALTER TABLE paypilot.{table} FORCE ROW LEVEL SECURITY".encode())
         connection.commit()
-        size = connection.execute("SELECT pg_database_size(current_database())").fetchone()
-        assert size
-    return Load(upto, copied - started, counted - copied, size[0])
+        on_disk = connection.execute("SELECT pg_database_size(current_database())").fetchone()
+        assert on_disk
+    return Load(size, copied - started, counted - copied, on_disk[0])
 
 
-def _settle(server: LocalPostgres) -> None:
-    for name in (FULL, "paypilot"):
+def _settle(server: LocalPostgres, names: list[str]) -> None:
+    for name in names:
         with psycopg.connect(server.conninfo(name), autocommit=True) as connection:
             connection.execute("VACUUM (ANALYZE)")
             connection.execute("CHECKPOINT")
@@ -144,13 +160,13 @@ REFUSALS = "COPY paypilot.decision_refusals (refusal_id, client_id, route, gate,
 
 def _copy(connection: "psycopg.Connection[Any]", statement: str, lines: Iterator[str]) -> None:
     with connection.cursor().copy(statement.encode()) as copy:
-        for line in lines:
-            copy.write(line)
+        while batch := "".join(itertools.islice(lines, 1000)):
+            copy.write(batch)
 
 
-def _decisions(first: int, last: int) -> Iterator[str]:
+def _decisions(size: int) -> Iterator[str]:
     """Half of the decisions are the bench's own client's; one in twenty fell through."""
-    for number in range(first, last):
+    for number in range(size):
         invoice = number // DECISIONS_OF_AN_INVOICE
         at = FIRST_DAY + timedelta(seconds=number)
         code = CODES[invoice % len(CODES)]
@@ -162,16 +178,16 @@ def _decisions(first: int, last: int) -> Iterator[str]:
         )
 
 
-def _outcomes(first: int, last: int) -> Iterator[str]:
-    for number in range(first, last, 10):
+def _outcomes(size: int) -> Iterator[str]:
+    for number in range(0, size, 10):
         invoice = number // DECISIONS_OF_AN_INVOICE
         at = FIRST_DAY + timedelta(seconds=number + 1)
         outcome = "paid" if number % 30 else "not_paid"
         yield f"{_uuid(at, number)}\t{_client(invoice)}\tin_{invoice}\t{outcome}\treport-{number}\t{at}\n"
 
 
-def _refusals(first: int, last: int) -> Iterator[str]:
-    for number in range(first, last, 100):
+def _refusals(size: int) -> Iterator[str]:
+    for number in range(0, size, 100):
         at = FIRST_DAY + timedelta(seconds=number)
         yield f"{_uuid(at, number)}\t{_client(number)}\tPOST /decide\tbody\tinvalid_json\t{at}\n"
 

@@ -74,6 +74,11 @@ def add_database(server: LocalPostgres, name: str) -> None:
     """Make and bootstrap a database, which the environment then names."""
     with psycopg.connect(server.conninfo(), autocommit=True) as connection:
         connection.execute(f"CREATE DATABASE {name}".encode())
+    use_database(server, name)
+
+
+def use_database(server: LocalPostgres, name: str) -> None:
+    """Bootstrap a database, once more if need be: the environment then names it, with a new password of the service."""
     with quiet():
         serve.bootstrap(server.conninfo(name))
 

@@ -30,7 +30,7 @@ def measure(rounds: int) -> list[Row]:
             expected = (decision.action, decision.tone, decision.retry_in_days, decision.churn_risk)
             if expected != (answer["action"], answer["tone"], answer.get("retry_in_days"), answer["churn_risk"]):
                 raise RuntimeError(f"ZEN decides {question} otherwise: {answer}")
-    pairs = [(_ours(ruleset, rails, codes, rounds), _theirs(theirs, codes, rounds // 10)) for _ in range(BLOCKS)]
+    pairs = [(_ours(ruleset, rails, codes, rounds), _theirs(theirs, codes, rounds // 50)) for _ in range(BLOCKS)]
     value, reference_value = (statistics.median(pair[side] for pair in pairs) for side in (0, 1))
     ratio = statistics.median(ours / zens for ours, zens in pairs)
     return [Row("rules alone", "decisions/s", value, "GoRules ZEN, same table", reference_value, ratio)]
