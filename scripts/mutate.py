@@ -15,7 +15,15 @@ from pathlib import Path
 ROOT = Path(__file__).parents[1]
 MUTATED = ("paypilot/core/*", "paypilot/wire.py")
 # Those whose subject is mutated. The rest start processes or databases, and would be run for every change.
-TESTS = ("test_canonical", "test_decide", "test_rail_decisions", "test_rails", "test_ruleset", "test_wire")
+TESTS = (
+    "test_canonical",
+    "test_decide",
+    "test_rail_decisions",
+    "test_rails",
+    "test_ruleset",
+    "test_wire",
+    "test_wire_parts",
+)
 
 CONFIGURATION = f"""
 [tool.mutmut]
