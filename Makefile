@@ -80,6 +80,10 @@ faults-short: ## The minute of `make faults` that CI runs
 hostile: $(BENCH)/.installed ## Send 100,000 hostile inputs, and look for them in answers, rows and logs (ARGS=--help)
 	$(BENCH)/bin/python scripts/hostile.py $(ARGS)
 
+.PHONY: mutate
+mutate: $(BENCH)/.installed ## Change the core and the parser in small ways, and see whether the unit tests notice
+	$(BENCH)/bin/python scripts/mutate.py
+
 .PHONY: check
 check: $(INSTALLED) .venv-checkov/.installed ## Lint, types, formats and the Terraform configuration; writes nothing
 	$(BIN)/ruff check .

@@ -70,7 +70,9 @@ def measure(server: LocalPostgres, sizes: list[int], rounds: int) -> list[Row]:
             os.environ["PGDATABASE"] = name
             services[name] = function.service = function._service()
             for number in range(DECISIONS_OF_AN_INVOICE * KNOWN_INVOICES):
-                function.handler(decide_event(f"known-{number % KNOWN_INVOICES}"), context)
+                # Half of them fall through, so that a page of refusals and fall-throughs is as full as anywhere.
+                code = "card_expired" if number % 2 else "not-in-the-table"
+                function.handler(decide_event(f"known-{number % KNOWN_INVOICES}", code), context)
                 function.handler(event("POST", "/decide", body={}), context)
         _settle(server, list(services))
 

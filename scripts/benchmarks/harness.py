@@ -119,12 +119,12 @@ def event(
     }
 
 
-def decide_event(invoice_id: str) -> dict[str, Any]:
+def decide_event(invoice_id: str, failure_code: str = "card_expired") -> dict[str, Any]:
     """The request that most rows here measure."""
     return event(
         "POST",
         "/decide",
-        body={"invoice_id": invoice_id, "failure_code": "card_expired", "attempt": 1, "prior_failures": 0},
+        body={"invoice_id": invoice_id, "failure_code": failure_code, "attempt": 1, "prior_failures": 0},
     )
 
 

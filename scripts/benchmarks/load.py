@@ -10,6 +10,7 @@ import itertools
 import json
 import os
 import re
+import resource
 import socket
 import statistics
 import subprocess
@@ -18,7 +19,7 @@ import time
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
-from typing import TextIO
+from typing import NamedTuple, TextIO
 from urllib.parse import urlsplit
 
 from waitress.server import create_server
@@ -46,50 +47,69 @@ def measure(server: LocalPostgres, seconds: float, blocks: int) -> list[Row]:
     rows = []
     everywhere = range(os.cpu_count() or 1)
     for concurrency in CONCURRENCIES:
-        pairs = _pairs(ENTRY_POINT, script, concurrency, seconds, blocks, everywhere)
+        pairs = _pairs(server, ENTRY_POINT, script, concurrency, seconds, blocks, everywhere)
         rows.append(_row(f"{concurrency} callers, entry point", pairs))
     saturating = max(range(len(rows)), key=lambda index: rows[index].reference_value)
-    rows[saturating] = rows[saturating]._replace(target=">= 0.8", note="the saturating point")
+    rows[saturating] = rows[saturating]._replace(target=">= 0.8", note=f"the saturating point; {rows[saturating].note}")
     with _serving() as address:
         for concurrency in CONCURRENCIES:
-            pairs = _pairs(address, script, concurrency, seconds, blocks, everywhere)
-            rows.append(_row(f"{concurrency} callers, HTTP", pairs))
+            pairs = _pairs(server, address, script, concurrency, seconds, blocks, everywhere)
+            # The processor time of the host between them is nobody's here.
+            rows.append(_row(f"{concurrency} callers, HTTP", pairs)._replace(note=""))
     if len(everywhere) > 1:
         concurrency = CONCURRENCIES[saturating]
         with _pinned(server):
-            pairs = _pairs(ENTRY_POINT, script, concurrency, seconds, blocks, [CALLERS_PROCESSOR])
-        note = "the database on a processor of its own, the callers on another"
-        rows.append(_row(f"{concurrency} callers, entry point, apart", pairs)._replace(note=note))
+            pairs = _pairs(server, ENTRY_POINT, script, concurrency, seconds, blocks, [CALLERS_PROCESSOR])
+        apart = _row(f"{concurrency} callers, entry point, apart", pairs)
+        rows.append(apart._replace(note=f"callers on one processor, database on the other; {apart.note}"))
     return rows
 
 
-def _row(name: str, pairs: list[tuple[float, float]]) -> Row:
-    value, reference = (statistics.median(pair[side] for pair in pairs) for side in (0, 1))
-    ratio = statistics.median(ours / theirs for ours, theirs in pairs)
-    return Row(name, "decisions/s", value, "pgbench, the same insert", reference, ratio)
+class Run(NamedTuple):
+    """One run: decisions a second, and the processor time of a decision in microseconds, on either side."""
+
+    rate: float
+    callers_time: float
+    database_time: float
+
+
+def _row(name: str, pairs: list[tuple[Run, Run]]) -> Row:
+    value, reference = (statistics.median(pair[side].rate for pair in pairs) for side in (0, 1))
+    ratio = statistics.median(ours.rate / theirs.rate for ours, theirs in pairs)
+    times = [statistics.median(pair[side][field] for pair in pairs) for side in (0, 1) for field in (1, 2)]
+    note = "µs of processor: {:.0f} + {:.0f} in the database; pgbench {:.0f} + {:.0f}".format(*times)
+    return Row(name, "decisions/s", value, "pgbench, the same insert", reference, ratio, "", note)
 
 
 def _pairs(
-    target: str, script: Path, concurrency: int, seconds: float, blocks: int, processors: Sequence[int]
-) -> list[tuple[float, float]]:
-    with _callers(target, concurrency, processors) as run:
-        return [(run(seconds), _pgbench(script, concurrency, seconds, processors)) for _ in range(blocks)]
+    server: LocalPostgres, target: str, script: Path, concurrency: int, seconds: float, blocks: int,
+    processors: Sequence[int],
+) -> list[tuple[Run, Run]]:  # fmt: skip
+    with _callers(server, target, concurrency, processors) as run:
+        return [(run(seconds), _pgbench(server, script, concurrency, seconds, processors)) for _ in range(blocks)]
 
 
 @contextlib.contextmanager
-def _callers(target: str, concurrency: int, processors: Sequence[int]) -> Iterator[Callable[[float], float]]:
-    """Processes that are ready to decide; calling the result lets them, for so many seconds, and gives decisions/s."""
+def _callers(
+    server: LocalPostgres, target: str, concurrency: int, processors: Sequence[int]
+) -> Iterator[Callable[[float], Run]]:
+    """Processes that are ready to decide; calling the result lets them, for so many seconds."""
     processes = [_start(target, processors) for _ in range(concurrency)]
 
     def lines() -> list[str]:
         return [process.stdout.readline() for process in processes if process.stdout]
 
-    def run(seconds: float) -> float:
+    def run(seconds: float) -> Run:
+        callers = _processor_seconds([process.pid for process in processes])
+        database = _processor_seconds(_server_processes(server))
         for process in processes:
             assert process.stdin
             process.stdin.write(f"{seconds}\n")
             process.stdin.flush()
-        return sum(int(line) for line in lines()) / seconds
+        decisions = max(1, sum(int(line) for line in lines()))
+        callers = _processor_seconds([process.pid for process in processes]) - callers
+        database = _processor_seconds(_server_processes(server)) - database
+        return Run(decisions / seconds, callers / decisions * 1e6, database / decisions * 1e6)
 
     try:
         if lines() != ["ready\n"] * concurrency:
@@ -112,7 +132,9 @@ def _start(target: str, processors: Sequence[int]) -> "subprocess.Popen[str]":
     )
 
 
-def _pgbench(script: Path, concurrency: int, seconds: float, processors: Sequence[int]) -> float:
+def _pgbench(server: LocalPostgres, script: Path, concurrency: int, seconds: float, processors: Sequence[int]) -> Run:
+    before = resource.getrusage(resource.RUSAGE_CHILDREN)
+    database = _processor_seconds(_server_processes(server))
     ran = subprocess.run(
         [
             *(BIN / "pgbench", "--no-vacuum", "--protocol=prepared", f"--file={script}", f"--time={seconds:.0f}"),
@@ -127,7 +149,28 @@ def _pgbench(script: Path, concurrency: int, seconds: float, processors: Sequenc
     match = re.search(r"tps = ([\d.]+)", ran.stdout)
     if match is None:
         raise RuntimeError(f"pgbench told no rate: {ran.stdout}")
-    return float(match[1])
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    database = _processor_seconds(_server_processes(server)) - database
+    callers = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+    decisions = max(1.0, float(match[1]) * seconds)
+    return Run(float(match[1]), callers / decisions * 1e6, database / decisions * 1e6)
+
+
+def _server_processes(server: LocalPostgres) -> list[int]:
+    assert server.process
+    postmaster = server.process.pid
+    children = Path(f"/proc/{postmaster}/task/{postmaster}/children").read_text().split()
+    return [postmaster, *map(int, children)]
+
+
+def _processor_seconds(processes: list[int]) -> float:
+    """User and system time of the processes, and of the children that they have waited for."""
+    ticks = 0
+    for process in processes:
+        with contextlib.suppress(FileNotFoundError):
+            fields = Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()
+            ticks += sum(int(field) for field in fields[11:15])
+    return ticks / os.sysconf("SC_CLK_TCK")
 
 
 def _pgbench_script() -> str:
@@ -162,10 +205,7 @@ def _pinned(server: LocalPostgres) -> Iterator[None]:
 
 
 def _set_affinity(server: LocalPostgres, processors: set[int]) -> None:
-    assert server.process
-    postmaster = server.process.pid
-    children = Path(f"/proc/{postmaster}/task/{postmaster}/children").read_text().split()
-    for process in [postmaster, *map(int, children)]:
+    for process in _server_processes(server):
         os.sched_setaffinity(process, processors)
 
 

@@ -7,21 +7,26 @@ import shutil
 import zipfile
 from pathlib import Path
 
-LAMBDA = Path(__file__).parents[2] / "lambda"
-# What requirements.lock installs on Linux, resolver_build's pydantic left to the environment.
+from package import kept
+
+ROOT = Path(__file__).parents[2]
+# What requirements.lock installs on Linux.
 DISTRIBUTIONS = ("aws-lambda-powertools", "jmespath", "psycopg", "psycopg-binary", "typing-extensions")
 
 
-def build(folder: Path, *, bytecode: bool) -> Path:
-    """A package folder; with `bytecode` compiled, and trusted without a look at the sources."""
+def build(folder: Path, *, bytecode: bool, everything: bool = False) -> Path:
+    """A package folder as decision.zip unpacks to; with `everything`, with what the package leaves out as well.
+
+    Bytecode is trusted without a look at the sources.
+    """
     for name in DISTRIBUTIONS:
         for file in importlib.metadata.files(name) or ():
-            if file.parts[0] == ".." or "__pycache__" in file.parts:
+            if file.parts[0] == ".." or "__pycache__" in file.parts or not (everything or kept(str(file))):
                 continue
             target = folder / file
             target.parent.mkdir(parents=True, exist_ok=True)
             shutil.copyfile(Path(str(file.locate())), target)
-    shutil.copytree(LAMBDA, folder, dirs_exist_ok=True, ignore=shutil.ignore_patterns("__pycache__"))
+    shutil.copytree(ROOT / "lambda", folder, dirs_exist_ok=True, ignore=shutil.ignore_patterns("__pycache__"))
     if bytecode:
         mode = py_compile.PycInvalidationMode.UNCHECKED_HASH
         compileall.compile_dir(folder, quiet=2, invalidation_mode=mode)
