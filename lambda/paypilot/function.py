@@ -9,7 +9,7 @@ from paypilot.core import errors
 from paypilot.database import LONGEST_WAIT_SECONDS, Database, PrivilegeDenied
 from paypilot.rails import PublishedRails
 from paypilot.rules import current_ruleset
-from paypilot.service import Service, answer
+from paypilot.service import Service, answer, route_name
 from paypilot.settings import read_settings
 
 # What the answer itself takes after the database has had its time.
@@ -53,7 +53,8 @@ def handler(event: dict[str, Any], context: Any) -> dict[str, Any]:
         response = _failed(request, errors.Internal(NOT_CARRIED_OUT), error.__cause__, "PrivilegeDenied")
     except Exception as error:
         response = _failed(request, errors.Internal(NOT_CARRIED_OUT), error, "Unforeseen")
-    telemetry.tell_answer(request, response)
+    facts = {"route": route_name(request.method, request.path), **response.facts}
+    telemetry.tell_answer(request, response._replace(facts=facts))
     return wire.write_event_response(response, request)
 
 

@@ -85,6 +85,14 @@ def find_route(method: str, path: str) -> tuple[str, str]:
     return route, named.removesuffix("/outcome") if route == OUTCOME else named
 
 
+def route_name(method: str, path: str) -> str:
+    """The route, for the log; `none` where there is none. It holds no part of the path that a caller chose."""
+    try:
+        return find_route(method, path)[0]
+    except (errors.NotFound, errors.MethodNotAllowed):
+        return "none"
+
+
 def authenticate(settings: Settings, request: wire.Request) -> str:
     """The client id of the request's token. Raises `AuthNotConfigured` and `Unauthorized`."""
     if not settings.clients:

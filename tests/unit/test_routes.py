@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from paypilot.core import errors
-from paypilot.service import HISTORY, OUTCOME, find_route
+from paypilot.service import HISTORY, OUTCOME, find_route, route_name
 
 SUMMARY = "GET /decisions/outcomes/summary"
 
@@ -64,3 +64,9 @@ def test_everything_between_is_the_invoice_id(invoice_id: str) -> None:
     if invoice_id and invoice_id != "outcomes/summary":
         assert find_route("GET", f"/decisions/{invoice_id}") == (HISTORY, invoice_id)
         assert find_route("POST", f"/decisions/{invoice_id}/outcome") == (OUTCOME, invoice_id)
+
+
+def test_the_log_is_told_the_route_and_nothing_of_what_the_path_names() -> None:
+    assert route_name("HEAD", "/decisions/in_1001") == HISTORY
+    assert route_name("POST", "/decisions/in_1001") == "none"
+    assert route_name("GET", "/in_1001") == "none"
