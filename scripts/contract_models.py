@@ -23,7 +23,7 @@ PRINTABLE_KEY = r"^[ -~]{1,255}$"
 HEADER_KEY = r"^[!-~]([ -~]{0,253}[!-~])?$"
 UUID7 = r"^[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$"
 TIMESTAMP = r"^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{6}Z$"
-CURSOR = r"^[A-Za-z0-9_-]{22}$"
+CURSOR = r"^[A-Za-z0-9_-]{23}$"
 URN = "urn:paypilot:problem:"
 
 

@@ -10,7 +10,9 @@ Environment:
 
 import argparse
 import contextlib
+import hmac
 import json
+import logging
 import os
 import re
 import secrets
@@ -30,8 +32,9 @@ from local_postgres import HOST, LocalPostgres, PostgresError
 
 DATABASE = "paypilot"
 CONNECT_SECONDS = 10
-# Each thread keeps one connection, as each function instance does.
+# Each thread keeps one connection, as each function instance does. More requests than threads wait for one.
 THREADS = 16
+OPEN_SOCKETS = 500
 
 
 class ServeError(Exception):
@@ -42,6 +45,8 @@ def main() -> None:
     argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter).parse_args()
     for number in (signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, _stop)
+    # The HTTP server's own lines hold what was requested. The function's tell of every answer.
+    logging.getLogger("waitress").setLevel(logging.CRITICAL)
     try:
         with listening_socket(os.environ.get("PORT", "8080")) as listener, database() as conninfo:
             stdout = sys.stdout
@@ -56,6 +61,8 @@ def main() -> None:
                     sockets=[listener],
                     threads=THREADS,
                     max_request_body_size=LARGEST_BODY_BYTES,
+                    connection_limit=OPEN_SOCKETS,
+                    asyncore_use_poll=True,
                     clear_untrusted_proxy_headers=False,
                 )
                 with contextlib.redirect_stdout(stdout):
@@ -85,6 +92,11 @@ def listening_socket(port: str) -> socket.socket:
     return listener
 
 
+def data_folder() -> Path:
+    """Where the database's files are. An empty setting is none: the files are never strewn over the current folder."""
+    return Path(os.environ.get("PAYPILOT_DATA_DIR") or ".local")
+
+
 @contextlib.contextmanager
 def database() -> Iterator[str]:
     """The connection string of a running database's master user; the database is stopped at the end if it is ours."""
@@ -94,7 +106,7 @@ def database() -> Iterator[str]:
     if os.environ.get("PGHOST") or os.environ.get("PGSERVICE"):
         yield ""
         return
-    server = LocalPostgres(Path(os.environ.get("PAYPILOT_DATA_DIR", ".local")))
+    server = LocalPostgres(data_folder())
     server.start()
     try:
         with psycopg.connect(server.conninfo(), autocommit=True) as connection:
@@ -125,7 +137,7 @@ def bootstrap(conninfo: str) -> None:
     os.environ |= {names[keyword]: value for keyword, value in found.items() if keyword in names}
     os.environ |= {
         "PGUSER": "paypilot_service",
-        "PGPASSWORD": secrets.token_urlsafe(32),
+        "PGPASSWORD": service_password(master_password),
         "PAYPILOT_MASTER_USER": master_user,
         "POWERTOOLS_METRICS_NAMESPACE": "PayPilot",
         "POWERTOOLS_SERVICE_NAME": "paypilot-decision",
@@ -140,6 +152,13 @@ def bootstrap(conninfo: str) -> None:
         raise ServeError(str(error)) from error
     except psycopg.Error as error:
         raise ServeError(f"the database can't be set up: {first_line(error)}") from error
+
+
+def service_password(master_password: str) -> str:
+    """The service's password. Every run on a server takes the same one, because a role is the whole server's."""
+    if not master_password:
+        return secrets.token_urlsafe(32)
+    return hmac.digest(master_password.encode(), b"paypilot_service", "sha256").hex()
 
 
 def first_line(error: psycopg.Error) -> str:

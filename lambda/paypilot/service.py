@@ -172,7 +172,7 @@ def history(service: Service, call: Call) -> wire.Response:
         "invoice_id": call.invoice_id,
         "outcome": found.outcome,
         "decisions": [decision.fields() for decision in found.decisions],
-        "next": wire.write_cursor(found.decisions[-1].decision_id) if found.more else None,
+        "next": wire.write_cursor(page.listing, found.decisions[-1].decision_id) if found.more else None,
     }
     return wire.Response(200, canonical_json(body))
 
@@ -235,7 +235,7 @@ def refusals(service: Service, call: Call) -> wire.Response:
                 }
                 for entry in entries
             ],
-            "next": wire.write_cursor(entries[-1].id) if more else None,
+            "next": wire.write_cursor(page.listing, entries[-1].id) if more else None,
         }
     )
 

@@ -28,6 +28,9 @@ LIMIT = re.compile(r"[0-9]{1,3}")
 SUMMARY_ID = "outcomes/summary"
 OUTCOMES = ("paid", "not_paid")
 REFUSAL_KINDS = ("refusal", "fell_through")
+# A cursor says first which listing it goes on with, so that another one refuses it.
+HISTORY, REFUSALS = "history", "refusals"
+CURSOR_MARKS = {HISTORY: b"h", REFUSALS: b"a", "refusal": b"r", "fell_through": b"f"}
 DEFAULT_LIMIT, MAX_LIMIT = 50, 200
 LARGEST_COUNT = 1000
 
@@ -60,11 +63,15 @@ class Response(NamedTuple):
 
 
 class Page(NamedTuple):
-    """What a listing was asked for. `after` is the id of the last entry of the page before, or None."""
+    """What a listing was asked for. `after` is the id of the last entry of the page before, or None.
+
+    `listing` is a key of CURSOR_MARKS.
+    """
 
     limit: int
     after: uuid.UUID | None
     kind: str | None = None
+    listing: str = HISTORY
 
 
 class OutcomeReport(NamedTuple):
@@ -166,21 +173,22 @@ def read_page(request: Request, *, kinds: bool = False) -> Page:
     if kind is not None and kind not in REFUSAL_KINDS:
         raise errors.InvalidQuery(f"kind is {' or '.join(REFUSAL_KINDS)}.", field="kind")
     cursor = parameters.get("cursor")
-    return Page(int(limit), None if cursor is None else read_cursor(cursor), kind)
+    listing = (kind or REFUSALS) if kinds else HISTORY
+    return Page(int(limit), None if cursor is None else read_cursor(listing, cursor), kind, listing)
 
 
-def write_cursor(last_id: uuid.UUID) -> str:
-    """The cursor that goes on after the entry `last_id`."""
-    return base64.urlsafe_b64encode(last_id.bytes).rstrip(b"=").decode()
+def write_cursor(listing: str, last_id: uuid.UUID) -> str:
+    """The cursor that goes on with `listing` after the entry `last_id`."""
+    return base64.urlsafe_b64encode(CURSOR_MARKS[listing] + last_id.bytes).rstrip(b"=").decode()
 
 
-def read_cursor(cursor: str) -> uuid.UUID:
-    """The id in a cursor. Raises `InvalidQuery` for anything that `write_cursor` doesn't write."""
+def read_cursor(listing: str, cursor: str) -> uuid.UUID:
+    """The id in a cursor. Raises `InvalidQuery` for anything that `write_cursor` doesn't write for `listing`."""
     try:
-        last_id = uuid.UUID(bytes=base64.urlsafe_b64decode(cursor + "=="))
+        last_id = uuid.UUID(bytes=base64.urlsafe_b64decode(cursor + "=")[1:])
     except ValueError:
         refuse_cursor()
-    if write_cursor(last_id) != cursor:
+    if write_cursor(listing, last_id) != cursor:
         refuse_cursor()
     return last_id
 

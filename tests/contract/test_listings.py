@@ -1,6 +1,5 @@
 """The two listings and their pages."""
 
-import base64
 import json
 import uuid
 
@@ -133,18 +132,29 @@ def test_a_cursor_of_another_listing_invoice_or_kind_is_refused(
         refused(client.get(path), 422, "invalid_query", "cursor")
 
 
+def test_a_cursor_of_the_fall_throughs_is_refused_by_their_invoices_history(client: Caller) -> None:
+    invoice = new_invoice()
+    for _ in range(2):
+        client.decide(invoice, failure_code="unheard_of")
+    cursor = client.get("/refusals?kind=fell_through&limit=1").json()["next"]
+    for path in (f"/decisions/{invoice}?cursor={cursor}", f"/refusals?cursor={cursor}"):
+        refused(client.get(path), 422, "invalid_query", "cursor")
+
+
 def test_a_cursor_that_was_changed_is_refused(client: Caller, decided: tuple[str, list[Decision]]) -> None:
     invoice, _ = decided
     cursor = client.history(invoice, "?limit=1").next
     assert cursor
-    made_up = base64.urlsafe_b64encode(uuid.uuid4().bytes).rstrip(b"=").decode()
+    made_up = cursor[:4] + "A" * (len(cursor) - 4)
     for changed in (cursor[:-1], cursor[1:], cursor + "A", cursor + "=", cursor.swapcase(), f"%20{cursor}", made_up):
         refused(client.get(f"/decisions/{invoice}?cursor={changed}"), 422, "invalid_query", "cursor")
         refused(client.get(f"/refusals?cursor={changed}"), 422, "invalid_query", "cursor")
 
 
-def test_a_cursor_for_an_invoice_that_nobody_knows_is_not_found(client: Caller) -> None:
-    cursor = base64.urlsafe_b64encode(uuid.uuid4().bytes).rstrip(b"=").decode()
+def test_a_cursor_for_an_invoice_that_nobody_knows_is_not_found(
+    client: Caller, decided: tuple[str, list[Decision]]
+) -> None:
+    cursor = client.history(decided[0], "?limit=1").next
     refused(client.get(f"/decisions/{new_invoice()}?cursor={cursor}"), 404, "not_found")
 
 

@@ -130,6 +130,6 @@ def test_its_other_patterns_and_limits_are_those_that_are_enforced() -> None:
     limit = parameters["limit"]["schema"]
     assert (limit["default"], limit["maximum"]) == (wire.DEFAULT_LIMIT, wire.MAX_LIMIT)
     assert parameters["kind"]["schema"]["enum"] == list(wire.REFUSAL_KINDS)
-    assert re.fullmatch(contract_models.CURSOR, wire.write_cursor(wire.uuid.uuid4()))
+    assert re.fullmatch(contract_models.CURSOR, wire.write_cursor(wire.HISTORY, wire.uuid.uuid4()))
     for name in ("attempt", "prior_failures"):
         assert schemas["DecideRequest"]["properties"][name]["maximum"] == wire.LARGEST_COUNT

@@ -15,6 +15,7 @@ import psycopg
 import pytest
 
 from local_postgres import LocalPostgres
+from serve import data_folder
 from slice import ROOT, TOKEN, TOKENS, blank_database, running_host, until
 
 SERVE = [sys.executable, str(ROOT / "scripts" / "serve.py")]
@@ -247,6 +248,23 @@ def test_a_folder_that_is_no_data_folder_is_refused(start: Start, tmp_path: Path
     assert "is not a Postgres data folder" in start().refused()
 
 
+def test_an_empty_data_folder_setting_is_no_setting(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("PAYPILOT_DATA_DIR", "")
+    monkeypatch.chdir(tmp_path)
+    assert data_folder() == Path(".local")
+
+
+def test_a_target_that_is_no_url_reaches_no_log_line(start: Start, made: Path) -> None:
+    serving = start(folder=str(made))
+    url = serving.url()
+    host, port = url.removeprefix("http://").split(":")
+    with socket.create_connection((host, int(port)), timeout=10) as connection:
+        connection.sendall(b"GET http://[CANARY]/health HTTP/1.1\r\nHost: x\r\n\r\n")
+        connection.recv(65536)
+    assert httpx.get(f"{url}/health").status_code == 200
+    assert "CANARY" not in serving.log.read_text()
+
+
 def test_a_data_folder_that_is_a_file_is_refused(start: Start, tmp_path: Path) -> None:
     (tmp_path / "data").write_text("")
     assert "can't be used" in start().refused()
@@ -278,6 +296,15 @@ def test_a_database_of_ones_own_is_used_and_left_running(start: Start, own: Loca
     assert not serving.folder.exists()
     with psycopg.connect(own.conninfo("paypilot")) as connection:
         assert connection.execute("SELECT count(*) FROM paypilot.decision_audit").fetchone() == (1,)
+
+
+def test_a_second_run_on_the_same_server_leaves_the_first_its_login(start: Start, own: LocalPostgres) -> None:
+    first = start(DATABASE_URL=url_of(own))
+    url = first.url()
+    second = start(DATABASE_URL=url_of(own), folder="other")
+    assert second.decide(second.url()).status_code == 200
+    # The first one had no connection yet: it logs in now.
+    assert first.decide(url).status_code == 200
 
 
 def test_a_database_is_found_by_libpqs_own_variables(start: Start, own: LocalPostgres) -> None:

@@ -182,25 +182,33 @@ def test_the_stage_is_taken_from_the_path_unless_it_is_the_default() -> None:
     assert path("/$default/decide", "$default") == "/$default/decide"
 
 
-@given(st.uuids())
-def test_a_cursor_reads_back(last_id: uuid.UUID) -> None:
-    assert wire.read_cursor(wire.write_cursor(last_id)) == last_id
+LISTINGS = st.sampled_from(sorted(wire.CURSOR_MARKS))
 
 
-@given(st.text(max_size=30) | st.from_regex(r"[A-Za-z0-9_-]{20,24}", fullmatch=True))
-def test_only_what_was_written_is_a_cursor(cursor: str) -> None:
+@given(LISTINGS, st.uuids())
+def test_a_cursor_reads_back_in_its_own_listing_and_in_no_other(listing: str, last_id: uuid.UUID) -> None:
+    cursor = wire.write_cursor(listing, last_id)
+    assert wire.read_cursor(listing, cursor) == last_id
+    for other in wire.CURSOR_MARKS.keys() - {listing}:
+        with pytest.raises(errors.InvalidQuery):
+            wire.read_cursor(other, cursor)
+
+
+@given(LISTINGS, st.text(max_size=30) | st.from_regex(r"[A-Za-z0-9_-]{20,24}", fullmatch=True))
+def test_only_what_was_written_is_a_cursor(listing: str, cursor: str) -> None:
     try:
-        last_id = wire.read_cursor(cursor)
+        last_id = wire.read_cursor(listing, cursor)
     except errors.InvalidQuery as error:
         assert error.field == "cursor"
     else:
-        assert wire.write_cursor(last_id) == cursor
+        assert wire.write_cursor(listing, last_id) == cursor
 
 
 def test_a_listings_query_is_read() -> None:
     assert wire.read_page(request()) == wire.Page(50, None)
     assert wire.read_page(request(query="limit=200")) == wire.Page(200, None)
-    assert wire.read_page(request(query="kind=refusal&limit=1"), kinds=True) == wire.Page(1, None, "refusal")
+    assert wire.read_page(request(query="kind=refusal&limit=1"), kinds=True) == wire.Page(1, None, "refusal", "refusal")
+    assert wire.read_page(request(), kinds=True) == wire.Page(50, None, None, "refusals")
 
 
 @pytest.mark.parametrize(

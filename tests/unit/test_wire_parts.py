@@ -76,11 +76,11 @@ def test_an_outcome_report_is_read_and_refused_by_field() -> None:
 
 def test_a_listing_takes_all_its_parameters_at_once_and_names_the_one_it_refuses() -> None:
     last = uuid.UUID(int=2**128 - 2)
-    cursor = wire.write_cursor(last)
-    assert (len(cursor), cursor.isascii(), "=" in cursor) == (22, True, False)
-    query = f"limit=7&cursor={cursor}"
-    assert wire.read_page(request(query=query)) == wire.Page(7, last)
-    assert wire.read_page(request(query=f"{query}&kind=refusal"), kinds=True) == wire.Page(7, last, "refusal")
+    cursor = wire.write_cursor("history", last)
+    assert (len(cursor), cursor.isascii(), "=" in cursor) == (23, True, False)
+    assert wire.read_page(request(query=f"limit=7&cursor={cursor}")) == wire.Page(7, last)
+    query = f"limit=7&cursor={wire.write_cursor('refusal', last)}&kind=refusal"
+    assert wire.read_page(request(query=query), kinds=True) == wire.Page(7, last, "refusal", "refusal")
     for refused, field in (("kind=x", "kind"), ("cursor=x", "cursor"), ("limit=x", "limit"), ("Kind=refusal", "Kind")):
         with pytest.raises(errors.InvalidQuery) as error:
             wire.read_page(request(query=refused), kinds=True)
