@@ -40,7 +40,7 @@ revoke: $(INSTALLED) ## Take a token's DIGEST=sha256:... out of TOKENS
 
 .PHONY: explain
 explain: $(INSTALLED) ## Say why a recorded decision was taken and decide it again: FILE=decision.json
-	@$(BIN)/python scripts/explain.py $(FILE)
+	@$(BIN)/python scripts/explain.py $(if $(FILE),-- "$(FILE)")
 
 .PHONY: test
 test: $(INSTALLED) ## Run the tests

@@ -1,51 +1,97 @@
 """Say why a recorded decision was taken, and decide it again by the table that it names.
 
-Give it a decision, or a page of GET /decisions/{invoice_id}, as JSON: a file, or standard input.
-It exits 1 if the table decides otherwise than the record says, and if no published table has that version.
+Give it a decision, or a page of GET /decisions/{invoice_id}, as JSON: a file, or standard input. It decides again,
+and compares the whole body: each field that the record has otherwise, lacks or has too many is named.
+It exits 1 if there is one, and for a decision that no published table takes.
 """
 
 import argparse
 import json
 import sys
 import textwrap
+import uuid
+from collections.abc import Mapping
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
 from paypilot.core.decide import Decision, FailedPayment, decide
+from paypilot.core.errors import Refusal
 from paypilot.core.rails import Registry
 from paypilot.rails import load_registry
+from paypilot.record import StoredDecision
 from paypilot.rules import current_ruleset, published_rulesets
+from paypilot.wire import STRICT_JSON, Request, read_failed_payment
 
-DECIDED = ("rule", "action", "tone", "retry_in_days", "churn_risk", "escalated", "rules_version", "rail")
 
-
-class UnknownTable(LookupError):
-    """No published table has the version that the decision names."""
+class Unexplained(Exception):
+    """There is no decision here that a table could take again; the message says why, in words of our own."""
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("file", nargs="?", type=Path, help="standard input without one")
     file = parser.parse_args().file
+    if file is None and sys.stdin.isatty():
+        parser.error("name a file, or send a decision to standard input")
     try:
-        document = json.loads(file.read_text() if file else sys.stdin.read())
-        decisions = document.get("decisions", [document])
-        differing = [explain(decision) for decision in decisions]
-    except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
-        sys.exit(f"explain: this is neither a decision nor a page of them: {type(error).__name__} {error}")
-    except UnknownTable as error:
+        decisions = read_decisions(file)
+    except Unexplained as error:
         sys.exit(f"explain: {error}")
-    sys.exit(1 if any(differing) else 0)
+    failed = False
+    for number, recorded in enumerate(decisions, 1):
+        try:
+            failed |= bool(explain(recorded))
+        except (Unexplained, RecursionError) as error:
+            failed = True
+            why = error if isinstance(error, Unexplained) else "no decision is nested so deeply"
+            print(f"explain: decision {number} of {len(decisions)}: {why}", file=sys.stderr)
+    sys.exit(1 if failed else 0)
 
 
-def explain(recorded: dict[str, Any]) -> list[str]:
-    """Print the reasons of one decision and return the names of the fields that its table decides otherwise."""
-    payment = FailedPayment(*(recorded[name] for name in FailedPayment._fields))
-    decision, reasons = decide_again(payment, recorded["rules_version"])
-    differing = [name for name in DECIDED if recorded.get(name) != getattr(decision, name)]
-    print(f"decision {recorded['decision_id']} of invoice {payment.invoice_id}, {recorded['decided_at']}")
+def read_decisions(file: Path | None) -> list[Any]:
+    """The decisions in `file`, or in standard input. Raises `Unexplained`."""
+    name = "standard input" if file is None else str(file)
+    try:
+        text = sys.stdin.buffer.read() if file is None else file.read_bytes()
+        document = STRICT_JSON.decode(text.decode())
+    except OSError as error:
+        raise Unexplained(f"{name} can't be read: {error.strerror}") from error
+    except Refusal as error:
+        raise Unexplained(f"{name} is not valid JSON: {error.detail}") from error
+    except (ValueError, RecursionError) as error:
+        raise Unexplained(f"{name} is not valid JSON") from error
+    decisions = document.get("decisions", [document]) if isinstance(document, dict) else None
+    if not isinstance(decisions, list):
+        raise Unexplained(f"{name} is neither a decision nor a page of them")
+    if not decisions:
+        raise Unexplained(f"{name} is a page without a decision: there is nothing to explain")
+    return decisions
+
+
+def explain(recorded: object) -> list[str]:
+    """Print the reasons of one decision; the names of the fields that are not as its table decides.
+
+    Raises `Unexplained`.
+    """
+    if not isinstance(recorded, dict):
+        raise Unexplained("it is not a JSON object")
+    payment = read_payment(recorded)
+    decision, reasons = decide_again(payment, recorded.get("rules_version"))
+    try:
+        decision_id, decided_at = uuid.UUID(recorded["decision_id"]), datetime.fromisoformat(recorded["decided_at"])
+        if decided_at.tzinfo is None:
+            raise ValueError("no time zone")
+        values = {**payment._asdict(), **decision._asdict()}
+        expected = StoredDecision(decision_id=decision_id, decided_at=decided_at, **values).fields()
+    except (AttributeError, KeyError, OverflowError, TypeError, ValueError) as error:
+        raise Unexplained(
+            "decision_id and decided_at are a UUID and a time with its zone, as the record has"
+        ) from error
+    differing = differences(expected, recorded)
+    print(f"decision {expected['decision_id']} of invoice {payment.invoice_id}, {expected['decided_at']}")
     tell("asked", f"{payment.failure_code}, attempt {payment.attempt}, {payment.prior_failures} prior failures")
-    tell("table", recorded["rules_version"])
+    tell("table", decision.rules_version)
     tell("rule", f"{decision.rule}, {'matched' if decision.matched else 'the code fell through'}")
     for name, text in reasons:
         tell(name, text)
@@ -57,21 +103,53 @@ def explain(recorded: dict[str, Any]) -> list[str]:
     return differing
 
 
-def decide_again(payment: FailedPayment, version: str) -> tuple[Decision, list[tuple[str, str]]]:
-    """The decision by the table of `version`, and that table's why and source for it. Raises `UnknownTable`."""
-    rulesets, rails = published_rulesets(), load_registry().versions
-    if version in rulesets:
-        decision = decide(payment, rulesets[version], Registry([]))
-        rule = rulesets[version].rules.get(decision.rule, rulesets[version].default)
+def read_payment(recorded: Mapping[str, Any]) -> FailedPayment:
+    """What was asked, read as the service reads it. Raises `Unexplained`."""
+    asked = {name: recorded[name] for name in FailedPayment._fields if name in recorded}
+    try:
+        return read_failed_payment(Request("POST", "/decide", "", {}, json.dumps(asked), False, ""))
+    except Refusal as refusal:
+        raise Unexplained(f"nothing was decided for such a request. {refusal.detail}") from refusal
+
+
+def decide_again(payment: FailedPayment, version: object) -> tuple[Decision, list[tuple[str, str]]]:
+    """The decision by the table of `version`, and that table's reasons for it. Raises `Unexplained`."""
+    rulesets, registry = published_rulesets(), load_registry()
+    ruleset = rulesets.get(version) if isinstance(version, str) else None
+    rail = registry.versions.get(version) if isinstance(version, str) else None
+    if ruleset is None and rail is None:
+        raise Unexplained("no published table has the version that it names")
+    try:
+        decision = decide(payment, ruleset or current_ruleset(), Registry([rail.document]) if rail else registry)
+    except Refusal as refusal:
+        raise Unexplained(f"its failure code is refused, and never decided. {refusal.detail}") from refusal
+    if decision.rules_version != version:
+        raise Unexplained("the table of the version that it names doesn't answer for its failure code")
+    if rail is None:
+        rule = rulesets[decision.rules_version].rules.get(decision.rule, rulesets[decision.rules_version].default)
         return decision, [("why", rule.why), ("source", rule.source)]
-    if version in rails:
-        rail = rails[version]
-        decision = decide(payment, current_ruleset(), Registry([rail.document]))
-        answer = rail.lookup(payment.failure_code.partition(":")[2])
-        row = next(row for row in rail.decisions() if row.row == answer.row)
-        sources = "; ".join(f"{source.title}, {source.address}" for source in answer.sources or row.sources)
-        return decision, [("why", row.why), ("says", answer.reason), ("source", sources)]
-    raise UnknownTable("no published table has the version that this decision names")
+    answer = rail.lookup(payment.failure_code.partition(":")[2])
+    row = next(row for row in rail.decisions() if row.row == answer.row)
+    sources = "; ".join(f"{source.title}, {source.address}" for source in answer.sources or row.sources)
+    reasons = [("why", row.why), ("says", answer.reason), ("source", sources)]
+    if answer.limit and decision.rail and decision.rail["limit_used_up"]:
+        used_up = (
+            f"attempt {payment.attempt}: the {answer.limit.reinitiations} reinitiations are used up, and it may not"
+        )
+        reasons.insert(0, ("limit", f"{used_up} go again. What follows is what the table says before that."))
+    return decision, reasons
+
+
+def differences(expected: Mapping[str, object], recorded: Mapping[str, object]) -> list[str]:
+    """The names of the fields that one of them has otherwise, or alone; a value's type counts, and not its order."""
+
+    def written(fields: Mapping[str, object]) -> dict[str, str]:
+        # As JSON: Python takes 1, 1.0 and true for equal.
+        return {name: json.dumps(value, sort_keys=True) for name, value in fields.items()}
+
+    decided, found = written(expected), written(recorded)
+    differing = [name for name in dict.fromkeys([*decided, *found]) if decided.get(name) != found.get(name)]
+    return [name if name in decided else json.dumps(name) for name in differing]
 
 
 def tell(name: str, text: str) -> None:

@@ -1,19 +1,23 @@
 """An auditor asks why: the record is decided again by the table that it names."""
 
+import io
 import json
+import re
 import subprocess
 import sys
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+import httpx
 import pytest
 
+import explain as explain_script
 from paypilot.core.decide import FailedPayment, decide
 from paypilot.rails import load_registry
 from paypilot.record import StoredDecision, new_id
 from paypilot.rules import current_ruleset
-from slice import ROOT
+from slice import ROOT, TOKEN, Host
 
 
 def recorded(failure_code: str, attempt: int = 1, **changes: Any) -> dict[str, Any]:
@@ -22,10 +26,23 @@ def recorded(failure_code: str, attempt: int = 1, **changes: Any) -> dict[str, A
     return StoredDecision(new_id(), *payment, *decision, datetime(2026, 12, 1, tzinfo=UTC)).fields() | changes
 
 
-def explain(document: object) -> "subprocess.CompletedProcess[str]":
-    return subprocess.run(
-        [sys.executable, ROOT / "scripts" / "explain.py"], input=json.dumps(document), capture_output=True, text=True
-    )
+def explain(document: object, *arguments: object) -> "subprocess.CompletedProcess[str]":
+    """The script's run on `document`, which is text as it stands, or written as JSON."""
+    text = document if isinstance(document, str) else json.dumps(document)
+    command = [sys.executable, ROOT / "scripts" / "explain.py", *arguments]
+    return subprocess.run(command, input=text, capture_output=True, text=True)
+
+
+def refused(document: object, *arguments: object) -> str:
+    """What the script says where there is nothing that it can decide again."""
+    result = explain(document, *arguments)
+    assert result.returncode == 1
+    assert result.stderr.startswith("explain: ")
+    assert "agrees" not in result.stdout
+    # One line, with no word of Python's.
+    assert len(result.stderr.splitlines()) == 1
+    assert not re.search(r"Traceback|Error\b|NotARail|RailRefused", result.stderr)
+    return result.stderr
 
 
 @pytest.mark.parametrize(
@@ -51,27 +68,138 @@ def test_a_page_is_explained_whole() -> None:
     assert result.stdout.count("agrees with the record") == 2
 
 
+def test_a_history_as_the_service_lists_it_agrees(host: Host) -> None:
+    with httpx.Client(base_url=host.url, headers={"authorization": f"Bearer {TOKEN}"}) as client:
+        for code in ("card_expired", "ach:R01", "unheard_of"):
+            answer = client.post("/decide", json={"invoice_id": "in_explained", "failure_code": code, "attempt": 3})
+            assert explain(answer.text).returncode == 0
+        listed = explain(client.get("/decisions/in_explained").text)
+    assert (listed.returncode, listed.stdout.count("agrees with the record")) == (0, 3), listed.stdout
+
+
 def test_a_record_that_its_table_would_not_have_written_is_told() -> None:
     result = explain(recorded("card_expired", retry_in_days=9, tone="calm_helpful"))
     assert result.returncode == 1
     assert "DIFFERS in tone, retry_in_days" in result.stdout
 
 
-def test_a_version_that_was_never_published_is_refused() -> None:
-    result = explain(recorded("card_expired", rules_version="sha256:" + "0" * 64))
+def otherwise(value: object) -> object:
+    """A value of the same type, or as JSON tells it almost the same."""
+    if isinstance(value, bool):
+        return int(value)
+    if isinstance(value, int):
+        return float(value)
+    return {**value, "row": 2.0} if isinstance(value, dict) else [*value][:-1] if isinstance(value, list) else "other"
+
+
+# The others are what the decision is found by: the table, and the request that it is taken for.
+COMPARED = sorted(
+    recorded("ach:R01").keys()
+    - {"decision_id", "decided_at", "rules_version", "invoice_id", "failure_code", "attempt", "prior_failures"}
+)
+
+
+@pytest.mark.parametrize("field", COMPARED)
+def test_every_field_of_a_decision_is_compared_and_so_is_its_absence(field: str) -> None:
+    whole = recorded("ach:R01")
+    result = explain({"decisions": [whole | {field: otherwise(whole[field])}, {**whole, field: None}]})
     assert result.returncode == 1
-    assert "no published table" in result.stderr
+    assert result.stdout.count(f"DIFFERS in {field}\n") == 2, result.stdout
+    del whole[field]
+    assert f"DIFFERS in {field}\n" in explain(whole).stdout
 
 
-@pytest.mark.parametrize("document", [[], 1, {}, {"decisions": [1]}, {"decisions": 1}])
-def test_what_is_no_decision_is_refused_without_a_traceback(document: object) -> None:
-    result = explain(document)
+def test_a_time_that_is_not_written_as_the_record_has_it_differs_and_a_field_too_many_is_named() -> None:
+    result = explain(recorded("card_expired", decided_at="2026-12-01T00:00:00Z", churn_rist="low"))
     assert result.returncode == 1
-    assert result.stderr.startswith("explain: ")
-    assert "Traceback" not in result.stderr
+    assert 'DIFFERS in decided_at, "churn_rist"\n' in result.stdout
+    assert (
+        "DIFFERS in next_retry_at" in explain(recorded("card_expired", decided_at="2026-12-02T00:00:00.000000Z")).stdout
+    )
 
 
-def test_a_missing_file_is_refused_without_a_traceback(tmp_path: Path) -> None:
-    command = [sys.executable, ROOT / "scripts" / "explain.py", tmp_path / "none.json"]
-    result = subprocess.run(command, capture_output=True, text=True)
-    assert (result.returncode, "Traceback" in result.stderr) == (1, False)
+def test_every_decision_of_a_page_is_looked_at_whatever_is_wrong_with_one() -> None:
+    result = explain({"decisions": [recorded("card_expired") | {"attempt": 1.5}, recorded("card_expired")]})
+    assert result.returncode == 1
+    assert result.stdout.count("agrees with the record") == 1
+    assert result.stderr.startswith("explain: decision 1 of 2: ")
+
+
+def test_what_the_limit_makes_of_an_attempt_is_told_before_what_the_table_says_of_the_code() -> None:
+    said = explain(recorded("ach:R01", 3)).stdout
+    assert "reinitiations are used up" in said
+    assert said.index("used up") < said.index("It may go again")
+    assert "used up" not in explain(recorded("ach:R01", 2)).stdout
+
+
+ACH, SEPA, BACS = (load_registry().rail(name).version for name in ("ach", "sepa", "bacs"))
+
+
+@pytest.mark.parametrize(
+    ("changes", "why"),
+    [
+        ({"rules_version": "sha256:" + "0" * 64}, "no published table"),
+        ({"rules_version": ["sha256:"]}, "no published table"),
+        ({"rules_version": ACH}, "doesn't answer for its failure code"),
+        ({"rules_version": BACS}, "doesn't answer for its failure code"),
+        ({"failure_code": "ach:R01"}, "doesn't answer for its failure code"),
+        ({"failure_code": "ach:R01", "rules_version": SEPA}, "doesn't answer for its failure code"),
+        ({"failure_code": "ach:xyz", "rules_version": ACH}, "refused, and never decided. A code of"),
+        ({"failure_code": "bacs:0", "rules_version": BACS}, "refused, and never decided."),
+        ({"failure_code": "ACH:R01"}, "refused, and never decided. A rail is named in lower case"),
+        ({"attempt": 1.5}, "attempt is an integer from 1"),
+        ({"attempt": True}, "attempt is an integer from 1"),
+        ({"prior_failures": "0"}, "prior_failures is an integer from 0"),
+        ({"invoice_id": 1}, "invoice_id is a string"),
+        ({"decision_id": 7}, "decision_id and decided_at"),
+        ({"decision_id": "canary"}, "decision_id and decided_at"),
+        ({"decided_at": None}, "decision_id and decided_at"),
+        ({"decided_at": "2026-12-01T00:00:00"}, "decision_id and decided_at"),
+        ({"decided_at": "9999-12-31T23:59:59.000000Z"}, "decision_id and decided_at"),
+    ],
+)
+def test_what_no_table_decided_is_refused_and_says_why(changes: dict[str, object], why: str) -> None:
+    said = refused(recorded("card_expired") | changes)
+    assert why in said
+    assert "canary" not in said
+
+
+@pytest.mark.parametrize(
+    ("document", "why"),
+    [
+        ([], "neither a decision nor a page"),
+        ("1", "neither a decision nor a page"),
+        ({"decisions": 1}, "neither a decision nor a page"),
+        ({"decisions": []}, "there is nothing to explain"),
+        ({}, "invoice_id is required"),
+        ({"decisions": [1]}, "it is not a JSON object"),
+        ("", "not valid JSON"),
+        ("[" * 100_000, "not valid JSON"),
+        ('{"attempt": 1, "attempt": 1}', "not valid JSON: Each field is given once."),
+    ],
+)
+def test_what_is_no_decision_is_refused_and_says_why(document: object, why: str) -> None:
+    assert why in refused(document)
+
+
+@pytest.mark.parametrize("depth", range(700, 1000, 20))
+def test_a_decision_that_is_nested_deeply_ends_in_no_traceback(depth: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    text = json.dumps(recorded("card_expired"))[:-1] + ', "more": ' + "[" * depth + "]" * depth + "}"
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(text.encode())))
+    monkeypatch.setattr(sys, "argv", ["explain.py"])
+    with pytest.raises(SystemExit) as exit_:
+        explain_script.main()
+    assert exit_.value.code == 1 or "not valid JSON" in str(exit_.value.code)
+
+
+def test_a_file_is_named_where_it_can_not_be_read(tmp_path: Path) -> None:
+    assert "none.json can't be read: No such file" in refused("", tmp_path / "none.json")
+    assert f"{tmp_path} can't be read: Is a directory" in refused("", tmp_path)
+
+
+def test_make_takes_a_file_with_a_space_in_its_name(tmp_path: Path) -> None:
+    (tmp_path / "a decision.json").write_text(json.dumps(recorded("card_expired")))
+    installed = [f"VENV={sys.prefix}", "-o", f"{sys.prefix}/.installed"]
+    command = ["make", *installed, "explain", f"FILE={tmp_path}/a decision.json"]
+    result = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
+    assert (result.returncode, "agrees with the record" in result.stdout) == (0, True), result.stderr
