@@ -32,11 +32,11 @@ TOKENS ?= infra/tokens.auto.tfvars.json
 
 .PHONY: token
 token: $(INSTALLED) ## Issue a token, shown once: CLIENT=acme, its digest into TOKENS=infra/tokens.auto.tfvars.json
-	@$(BIN)/python scripts/issue_token.py "$(CLIENT)" --into "$(TOKENS)"
+	@$(BIN)/python scripts/issue_token.py $(if $(CLIENT),--into="$(TOKENS)" -- "$(CLIENT)",--help)
 
 .PHONY: revoke
 revoke: $(INSTALLED) ## Take a token's DIGEST=sha256:... out of TOKENS
-	@$(BIN)/python scripts/issue_token.py --revoke "$(DIGEST)" --into "$(TOKENS)"
+	@$(BIN)/python scripts/issue_token.py $(if $(DIGEST),--into="$(TOKENS)" --revoke="$(DIGEST)",--help)
 
 .PHONY: explain
 explain: $(INSTALLED) ## Say why a recorded decision was taken and decide it again: FILE=decision.json
