@@ -166,8 +166,11 @@ def first_line(error: psycopg.Error) -> str:
     return str(error).partition("\n")[0]
 
 
-def configure_token() -> str:
-    """The token to show: one that is configured in the clear, or a fresh one where none is configured."""
+def configure_token() -> str | None:
+    """The token to show: one that is configured in the clear, or a fresh one where none is configured.
+
+    None where what is configured lets nobody in.
+    """
     from paypilot.settings import InvalidTokens, read_tokens
 
     text = os.environ.setdefault("DECISION_API_TOKEN", secrets.token_urlsafe(32)).strip()
@@ -175,13 +178,18 @@ def configure_token() -> str:
         read_tokens(text)
     except InvalidTokens as error:
         print(f"serve: {error}. Until then every route that needs a token answers 503.", file=sys.stderr)
-        return "none-is-valid"
+        if text.startswith("{") and '"token_digests"' in text:
+            print("serve: it looks like a .tfvars.json file: take the object inside token_digests.", file=sys.stderr)
+        return None
     tokens = list(json.loads(text)) if text.startswith("{") else [text]
     return next((token for token in tokens if not token.startswith("sha256:")), "the-token-of-your-digest")
 
 
-def print_ready(port: int, token: str) -> None:
-    """Tell that the slice answers, and a request to paste."""
+def print_ready(port: int, token: str | None) -> None:
+    """Tell that the slice answers, and a request to paste, unless no token would let it in."""
+    if token is None:
+        print(f"ready http://{HOST}:{port} but DECISION_API_TOKEN lets nobody in", flush=True)
+        return
     print(f"ready http://{HOST}:{port} token={token}\n")
     body = '{"invoice_id": "in_1001", "failure_code": "card_expired"}'
     print(

@@ -47,16 +47,22 @@ class Serving:
                 start_new_session=True,
             )
 
-    def lines(self) -> tuple[str, str]:
-        """The line that says ready, and the request to paste."""
+    def ready(self) -> str:
+        """The line that says so."""
         assert self.process.stdout is not None
         ready = self.process.stdout.readline().strip()
         assert ready, self.log.read_text()
+        return ready
+
+    def lines(self) -> tuple[str, str]:
+        """The line that says ready, and the request to paste."""
+        ready = self.ready()
+        assert self.process.stdout is not None
         assert self.process.stdout.readline() == "\n"
         return ready, self.process.stdout.readline().strip()
 
     def url(self) -> str:
-        return self.lines()[0].split()[1]
+        return self.ready().split()[1]
 
     def decide(self, url: str, invoice: str = "in_1") -> httpx.Response:
         body = {"invoice_id": invoice, "failure_code": "card_expired"}
@@ -345,14 +351,21 @@ def test_a_login_that_may_not_create_roles_is_told(start: Start, own: LocalPostg
     assert said.startswith("serve: the database can't be set up: permission denied")
 
 
-@pytest.mark.parametrize("text", ["", "two tokens", '{"canary-token": 1}'])
+@pytest.mark.parametrize(
+    "text", ["", "two tokens", '{"canary-token": 1}', '{"token_digests": {"sha256:canary": "acme"}}']
+)
 def test_an_invalid_token_is_warned_of_and_lets_nobody_in(start: Start, made: Path, text: str) -> None:
     serving = start(DECISION_API_TOKEN=text, PAYPILOT_DATA_DIR=str(made))
-    url = serving.url()
+    ready = serving.ready()
+    assert re.fullmatch(r"ready http://127\.0\.0\.1:\d+ but DECISION_API_TOKEN lets nobody in", ready)
+    url = ready.split()[1]
     assert httpx.get(f"{url}/health").status_code == 200
     assert httpx.get(f"{url}/refusals", headers={"authorization": "Bearer x"}).status_code == 503
+    os.killpg(serving.process.pid, signal.SIGTERM)
+    assert serving.process.communicate(timeout=20) == ("", None)  # no request to paste
     said = serving.log.read_text()
     assert "every route that needs a token answers 503" in said
+    assert ("take the object inside token_digests" in said) == ("token_digests" in text)
     assert "canary" not in said
 
 
