@@ -2,12 +2,13 @@
 
 import argparse
 from dataclasses import dataclass
-from typing import Annotated
+from typing import Annotated, Any
 
 from mcp.server import MCPServer
+from mcp.server.mcpserver import Context
 from mcp.server.mcpserver.exceptions import ToolError
-from mcp.types import ToolAnnotations
-from pydantic import Field
+from mcp.types import CallToolResult, InputRequiredResult, ToolAnnotations
+from pydantic import Field, ValidationError
 
 from paypilot.core.errors import Problem, RailRefused
 from paypilot.core.rails import PERSON_RULE, Answer, DecisionRow, WhyRefused, policy_at
@@ -20,7 +21,28 @@ RailName = Annotated[str, Field(description="The payment rail.", json_schema_ext
 Code = Annotated[str, Field(description="The return code exactly as the bank sent it, such as R01 or AM04.")]
 Attempt = Annotated[int, Field(ge=1, le=1000, description="How often this entry has failed; 1 is the first.")]
 
-server = MCPServer(
+
+class RailsServer(MCPServer):
+    """A server whose refusals begin with their name, and repeat nothing that was sent."""
+
+    async def call_tool(
+        self, name: str, arguments: dict[str, Any], context: Context[Any, Any] | None = None
+    ) -> CallToolResult | InputRequiredResult:
+        """As the SDK's, without its own words before a refusal. Raises `ToolError`."""
+        tools = sorted(tool.name for tool in await self.list_tools())
+        if name not in tools:
+            raise ToolError(f"not_found: The tools are {', '.join(tools)}.")
+        try:
+            return await super().call_tool(name, arguments, context)
+        except ToolError as error:
+            if isinstance(error.__cause__, ValidationError):
+                wrong = error.__cause__.errors(include_input=False, include_url=False)
+                said = "; ".join(f"{'.'.join(map(str, each['loc']))}: {each['msg']}" for each in wrong)
+                raise ToolError(f"invalid_arguments: {said}.") from None
+            raise (error.__cause__ if type(error.__cause__) is ToolError else error) from None
+
+
+server = RailsServer(
     name="paypilot-rails",
     title="PayPilot rails",
     instructions=(
@@ -88,13 +110,19 @@ def explain(code: Code, rail: RailName = "ach", attempt: Attempt = 1) -> Explana
     answer = lookup_return_code(code, rail)
     row = next(row for row in REGISTRY.rail(rail).decisions() if row.row == answer.row)
     policy, limit = policy_at(answer, attempt), answer.limit
-    sentences = [f"{rail} {answer.code}: {answer.title or 'no title known'}.", answer.reason]
+    when = f"in {policy.retry_in_days} days" if policy.retry_in_days else "no retry"
+    now = f"PayPilot's own policy after failure {attempt}: {policy.action}, {when}."
+    sentences = [f"{rail} {answer.code}: {answer.title or 'no title known'}."]
+    used_up = limit is not None and policy == limit.when_used_up
+    if limit and used_up:
+        ended = f"At failure {attempt} its {limit.reinitiations} reinitiations are used up: it may not go again."
+        sentences += [ended, now, "Before that the table says:"]
+    sentences.append(answer.reason)
     if answer.matched:
         sentences.append(row.why)
     if limit:
         most = f"At most {limit.reinitiations} reinitiations within {limit.within_days} days"
-        used_up = " They are used up." if policy == limit.when_used_up else ""
-        sentences.append(f"{most} of {limit.counted_from}.{used_up}")
+        sentences.append(f"{most} of {limit.counted_from}.")
     if answer.family:
         sentences.append(f"Family: {answer.family}.")
     if answer.refund_window:
@@ -105,8 +133,8 @@ def explain(code: Code, rail: RailName = "ach", attempt: Attempt = 1) -> Explana
         sentences.append(answer.note)
     for each in answer.disagreements:
         sentences.append(f"Sources disagree about {each.about}. Taken: {each.taken}")
-    when = f"in {policy.retry_in_days} days" if policy.retry_in_days else "no retry"
-    sentences.append(f"PayPilot's own policy after failure {attempt}: {policy.action}, {when}.")
+    if not used_up:
+        sentences.append(now)
     if answer.sources:
         sentences.append(f"Sources: {'; '.join(source.title for source in answer.sources)}.")
     return Explanation(" ".join(sentences), answer)
