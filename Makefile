@@ -13,6 +13,7 @@ help: ## Show this list
 
 $(INSTALLED): requirements-dev.lock
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "PayPilot needs Python 3.11 or later, and this is " + sys.version.split()[0])'
+	@echo "Installing into $(VENV), once: this takes one to three minutes, and pip says nothing meanwhile."
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements-dev.lock
 	@touch $@
@@ -56,6 +57,7 @@ openapi: $(INSTALLED) ## Write lambda/paypilot/openapi.json again from scripts/o
 
 BENCH := .venv-bench
 $(BENCH)/.installed: requirements-bench.lock
+	@echo "Installing into $(BENCH), once: this takes a few minutes, and pip says nothing meanwhile."
 	$(PYTHON) -m venv $(BENCH)
 	$(BENCH)/bin/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements-bench.lock
 	@touch $@
@@ -85,7 +87,7 @@ mutate: $(BENCH)/.installed ## Change the core and the parser in small ways, and
 	$(BENCH)/bin/python scripts/mutate.py
 
 .PHONY: check
-check: $(INSTALLED) .venv-checkov/.installed ## Lint, types, formats and the Terraform configuration; writes nothing
+check: $(INSTALLED) .venv-checkov/.installed ## Lint, types, formats and the Terraform configuration; changes no tracked file
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy lambda/paypilot bootstrap/paypilot_bootstrap scripts
@@ -157,6 +159,7 @@ destroy: ## Destroy the deployed slice: CONFIRM=<its name>, and SNAPSHOT=false t
 
 # Tools that pin what the project pins otherwise have an environment of their own.
 .venv-%/.installed: requirements-%.lock
+	@echo "Installing into .venv-$*, once: this takes a few minutes, and pip says nothing meanwhile."
 	$(PYTHON) -m venv .venv-$*
 	.venv-$*/bin/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements-$*.lock
 	@touch $@

@@ -8,6 +8,7 @@ import pytest
 from slice import ROOT
 
 LINK = re.compile(r"\]\((?!https?:|#)([^)#]+)(?:#[^)]*)?\)")
+TARGETS = set(re.findall(r"^([a-z0-9-]+):", (ROOT / "Makefile").read_text(), re.M))
 DOCUMENTS = sorted({ROOT / "README.md", *ROOT.glob("docs/**/*.md"), *ROOT.glob("*/README.md")})
 
 
@@ -15,6 +16,12 @@ DOCUMENTS = sorted({ROOT / "README.md", *ROOT.glob("docs/**/*.md"), *ROOT.glob("
 def test_a_document_links_to_files_that_are_there(document: Path) -> None:
     missing = [link for link in LINK.findall(document.read_text()) if not (document.parent / link).exists()]
     assert missing == []
+
+
+@pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: str(path.relative_to(ROOT)))
+def test_a_document_s_make_targets_are_there(document: Path) -> None:
+    named = set(re.findall(r"(?:^ *|`)make ([a-z][a-z0-9-]*)", document.read_text(), re.M))
+    assert named <= TARGETS
 
 
 def test_a_decision_has_a_number_of_its_own_and_says_it() -> None:

@@ -17,8 +17,21 @@ from slice import ROOT
 
 TEXT = (ROOT / "README.md").read_text()
 COMMANDS = [line for block in re.findall(r"```sh\n(.*?)```", TEXT, re.S) for line in block.splitlines()]
+INLINE = re.findall(
+    r"`((?:make|PYTHONPATH=\S+|python3?|\.venv/\S+) [^`]+)`", re.sub(r"```.*?```", "", TEXT, flags=re.S)
+)
 CURL = [line for line in COMMANDS if line.startswith("curl ")]
+(RUN,) = [line for line in COMMANDS if line.endswith("make run")]
 DOCUMENTED_URL = "http://127.0.0.1:8080"
+# `make run` and the requests are tried below. Of these it is only seen that make knows what to do: they run
+# this very test, install another environment or need an AWS account.
+LONG = {"make test", "make contract", "make check", "make deploy", "make bench ARGS=--help"}
+# What a newcomer's shell holds: pytest's own settings, and those of a make around it, are not in it.
+NEWCOMER = {
+    name: value
+    for name, value in os.environ.items()
+    if name not in {"PYTHONPATH", "MAKEFLAGS", "MFLAGS", "MAKELEVEL"} and not name.startswith("POWERTOOLS_")
+}
 # Each row and each run has its own.
 VOLATILE = re.compile(r"(\"(?:decision_id|decided_at|next_retry_at)\": )\"[^\"]*\"")
 
@@ -26,13 +39,12 @@ VOLATILE = re.compile(r"(\"(?:decision_id|decided_at|next_retry_at)\": )\"[^\"]*
 @pytest.fixture(scope="module")
 def url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     """Where the README's own `make run` serves, on a free port and in a folder of its own."""
-    (command,) = [line for line in COMMANDS if line.endswith("make run")]
     folder = tmp_path_factory.mktemp("readme")
-    environment = {**os.environ, "PORT": "0", "PAYPILOT_DATA_DIR": str(folder / "data")}
+    environment = {**NEWCOMER, "PORT": "0", "PAYPILOT_DATA_DIR": str(folder / "data")}
     with (
         (folder / "log").open("w") as log,
         subprocess.Popen(
-            ["bash", "-c", command],
+            ["bash", "-c", RUN],
             cwd=ROOT,
             env=environment,
             stdout=subprocess.PIPE,
@@ -80,10 +92,28 @@ def _stable(answer: dict[str, Any]) -> Any:
     return json.loads(VOLATILE.sub(r'\1"…"', json.dumps(answer)))
 
 
-def test_the_readme_s_make_targets_are_there() -> None:
-    targets = set(re.findall(r"make ([a-z0-9-]+)", "\n".join(COMMANDS)))
-    assert {"run", "test", "check", "demo"} <= targets
-    assert targets <= set(re.findall(r"^([a-z0-9-]+):", (ROOT / "Makefile").read_text(), re.M))
+@pytest.mark.parametrize("command", sorted({*COMMANDS, *INLINE} - {*CURL, RUN}))
+def test_a_command_of_the_readme_runs_as_it_stands(command: str, tmp_path: Path) -> None:
+    (shown,) = re.findall(r"```json\n(.*?)```", TEXT, re.S)
+    (tmp_path / "decision.json").write_text(shown)
+    line = re.sub(r"\b(decision|tokens)\.json", rf"{tmp_path}/\1.json", command)
+    line = line.replace("make ", "make --dry-run ") if command in LONG else line
+    run = subprocess.run(["bash", "-c", line], cwd=ROOT, env=NEWCOMER, capture_output=True, text=True)
+    assert run.returncode == 0, run.stdout + run.stderr
+    assert run.stdout
+
+
+@pytest.mark.parametrize("target", ["setup", ".venv-bench/.installed", ".venv-checkov/.installed"])
+def test_make_tells_how_long_it_installs_before_it_does(target: str) -> None:
+    plan = subprocess.run(
+        ["make", "--dry-run", "--always-make", target],
+        cwd=ROOT,
+        env=NEWCOMER,
+        capture_output=True,
+        text=True,
+        check=True,
+    ).stdout
+    assert plan.index("minutes") < plan.index("-m venv") < plan.index("pip install")
 
 
 def test_the_folders_of_the_map_are_there() -> None:
@@ -94,5 +124,11 @@ def test_the_folders_of_the_map_are_there() -> None:
 def test_the_readme_s_token_command_adds_a_digest_to_the_file(tmp_path: Path) -> None:
     (command,) = [line for line in COMMANDS if line.startswith("make token")]
     file = tmp_path / "tokens.json"
-    subprocess.run(["bash", "-c", command.replace("tokens.json", str(file))], cwd=ROOT, check=True, capture_output=True)
+    subprocess.run(
+        ["bash", "-c", command.replace("tokens.json", str(file))],
+        cwd=ROOT,
+        env=NEWCOMER,
+        check=True,
+        capture_output=True,
+    )
     assert list(json.loads(file.read_text()).values()) == ["acme"]
