@@ -12,6 +12,7 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -39,31 +40,33 @@ def main() -> None:
         report.plot(rows, arguments.plot)
 
 
-def measure(folder: Path, only: list[str], *, quick: bool) -> dict[str, Any]:
-    """The rows of every part in `only`, and what was measured on."""
-    started = time.monotonic()
+def measure(folder: Path, only: Sequence[str], *, quick: bool) -> dict[str, Any]:
+    """The rows of every part in `only`, and what was measured on. Tells each row as it comes, on standard error."""
     rows: list[harness.Row] = []
-    details: dict[str, Any] = {}
-    if "rules" in only:
-        rows += rules.measure(20_000 if quick else 200_000)
+    result: dict[str, Any] = {"machine": machine()}
+
+    def take(part: str, measured: Callable[[], list[harness.Row]]) -> None:
+        if part in only:
+            found = measured()
+            rows.extend(found)
+            print(report.table(found), file=sys.stderr, flush=True)
+
+    started = time.monotonic()
+    sizes = [10_000, 100_000] if quick else [100_000, 1_000_000, 10_000_000]
     with harness.database(folder / "database") as server:
-        sizes = [10_000, 100_000] if quick else [100_000, 1_000_000, 10_000_000]
         if "growth" in only:
-            details["loads"] = [load._asdict() for load in growth.load(server, sizes)]
-            print(details["loads"], file=sys.stderr)
+            result["loads"] = [loaded._asdict() for loaded in growth.load(server, sizes)]
+            print(result["loads"], file=sys.stderr, flush=True)
             harness.use_database(server, "paypilot")
-        if "warm" in only:
-            rows += warm.measure(server, 100 if quick else 1000)
+        take("rules", lambda: rules.measure(20_000 if quick else 200_000))
+        take("warm", lambda: warm.measure(server, 100 if quick else 1000))
+        take("cold", lambda: cold.measure(3 if quick else 25))
         if "cold" in only:
-            rows += cold.measure(3 if quick else 25)
-            details["slowest imports of a cold start"] = cold.import_profile(3 if quick else 15)
-        if "footprint" in only:
-            rows += footprint.measure(1000 if quick else 20_000)
-        if "load" in only:
-            rows += load.measure(server, *((3, 1) if quick else (8, 3)))
-        if "growth" in only:
-            rows += growth.measure(server, sizes, 40 if quick else 300)
-    return {"machine": machine(), "minutes": round((time.monotonic() - started) / 60, 1), **details, "rows": rows}
+            result["slowest imports of a cold start"] = cold.import_profile(3 if quick else 15)
+        take("footprint", lambda: footprint.measure(1000 if quick else 20_000))
+        take("load", lambda: load.measure(server, *((3, 1) if quick else (5, 3))))
+        take("growth", lambda: growth.measure(server, sizes, 40 if quick else 300))
+    return {**result, "minutes": round((time.monotonic() - started) / 60, 1), "rows": rows}
 
 
 def machine() -> dict[str, Any]:

@@ -167,7 +167,7 @@ def _processor_seconds(processes: list[int]) -> float:
     """User and system time of the processes, and of the children that they have waited for."""
     ticks = 0
     for process in processes:
-        with contextlib.suppress(FileNotFoundError):
+        with contextlib.suppress(FileNotFoundError, ProcessLookupError):
             fields = Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()
             ticks += sum(int(field) for field in fields[11:15])
     return ticks / os.sysconf("SC_CLK_TCK")
@@ -206,7 +206,8 @@ def _pinned(server: LocalPostgres) -> Iterator[None]:
 
 def _set_affinity(server: LocalPostgres, processors: set[int]) -> None:
     for process in _server_processes(server):
-        os.sched_setaffinity(process, processors)
+        with contextlib.suppress(ProcessLookupError):
+            os.sched_setaffinity(process, processors)
 
 
 def _caller(target: str) -> None:
