@@ -29,7 +29,13 @@ def settings(folder: Path) -> dict[str, Any]:
     """The variables in *.auto.tfvars.json, as Terraform would merge them."""
     merged: dict[str, Any] = {}
     for path in sorted(folder.glob("*.auto.tfvars.json")):
-        merged |= json.loads(path.read_text())
+        try:
+            document = json.loads(path.read_text())
+        except (ValueError, RecursionError):
+            document = None
+        if not isinstance(document, dict):
+            sys.exit(f"preflight: {path.name} is not a JSON object of settings: mend it, or take it away")
+        merged |= document
     return merged
 
 
@@ -48,7 +54,11 @@ def check_settings(found: dict[str, Any]) -> Iterator[Finding]:
     remedy = "missing: cp infra/settings.example.json infra/settings.auto.tfvars.json, and edit that"
     for name in ("region", "notify_email"):
         yield name, name in found, found.get(name, remedy)
-    tokens = len(found.get("token_digests", {}))
+    digests = found.get("token_digests", {})
+    if not isinstance(digests, dict):
+        yield "API tokens", False, "token_digests is an object of digests to client ids (make token writes it)"
+        return
+    tokens = len(digests)
     # Not a stop: the first deployment may come before the first client.
     yield "API tokens", True, f"{tokens}" if tokens else "none yet: every route that needs one answers 503 (make token)"
 
