@@ -8,6 +8,7 @@ import contextlib
 import http.client
 import itertools
 import json
+import logging
 import os
 import re
 import resource
@@ -232,6 +233,7 @@ def _caller(target: str) -> None:
 def _serve(out: TextIO) -> None:
     from paypilot.function import handler
 
+    logging.getLogger("waitress.queue").setLevel(logging.ERROR)  # it warns of each caller that waits
     listener = socket.create_server((HOST, 0))
     server = create_server(wsgi_application(handler), sockets=[listener], threads=THREADS)
     print(f"http://{HOST}:{listener.getsockname()[1]}", file=out, flush=True)
