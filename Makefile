@@ -116,7 +116,7 @@ lock: $(INSTALLED) ## Pin the dependencies again, with hashes, from requirements
 	$(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header --upgrade requirements.in -o requirements.lock
 	$(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header --upgrade -c requirements.lock requirements-dev.in -o requirements-dev.lock
 	$(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header --upgrade -c requirements-dev.lock requirements-bench.in -o requirements-bench.lock
-	for tool in checkov; do $(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header --upgrade requirements-$$tool.in -o requirements-$$tool.lock; done
+	for tool in e2e checkov; do $(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header --upgrade requirements-$$tool.in -o requirements-$$tool.lock; done
 
 # The slice on AWS: docs/operations.md tells what each of these needs and leaves behind.
 TERRAFORM := terraform -chdir=infra
@@ -144,6 +144,8 @@ plan: package preflight ## Show what a deployment would change, and keep it in i
 deploy: plan ## Deploy the slice to AWS: package, preflight, plan to a file, apply that file
 	$(TERRAFORM) apply -input=false deploy.tfplan
 	@rm -f infra/deploy.tfplan
+	@# A role is read before its policy is made, a group before its rules: once more, so that the state is what is there.
+	$(TERRAFORM) apply -input=false -refresh-only -auto-approve
 
 .PHONY: prove
 prove: $(INSTALLED) ## Prove again, on the deployed slice, what the service's database role can't do
@@ -163,3 +165,7 @@ destroy: ## Destroy the deployed slice: CONFIRM=<its name>, and SNAPSHOT=false t
 	$(PYTHON) -m venv .venv-$*
 	.venv-$*/bin/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements-$*.lock
 	@touch $@
+
+.PHONY: e2e
+e2e: $(INSTALLED) .venv-e2e/.installed ## Deploy, prove, change and destroy the slice on an emulated AWS, as the deploy identity
+	PAYPILOT_E2E=1 $(BIN)/python -m pytest tests/e2e

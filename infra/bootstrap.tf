@@ -1,5 +1,5 @@
-# The order of a bootstrap: a new master password -> the schema, by an invocation that leaves no trace -> the proof,
-# by one that may speak.
+# The order of a bootstrap: a new master password, and the schema by an invocation that leaves no trace -> the proof, by
+# one that may speak.
 
 # Terraform hides all output of a provisioner that was handed a secret. So the first one only leaves the function's
 # answer in a file, and the second, which holds no secret, shows it and fails the apply; then both run again next time.
@@ -12,6 +12,7 @@ resource "terraform_data" "schema" {
     environment = {
       PAYPILOT_PYTHON          = var.python
       PAYPILOT_REGION          = var.region
+      PAYPILOT_DATABASE        = aws_db_instance.record.identifier
       PAYPILOT_FUNCTION        = aws_lambda_function.bootstrap.function_name
       PAYPILOT_MASTER_PASSWORD = ephemeral.aws_secretsmanager_random_password.master.random_password
     }

@@ -9,8 +9,8 @@ locals {
   bootstrap_hash = filesha256(var.bootstrap_package)
 }
 
-# Nobody holds the master password: made in the apply, set by a write-only argument, handed to bootstrap in the
-# payload of one invocation, and in no state, plan or log. The next bootstrap sets another.
+# Nobody holds the master password: made in the apply, set by a write-only argument or by the bootstrap that needs it,
+# handed over in the payload of one invocation, and in no state, plan or log. The next bootstrap sets another.
 ephemeral "aws_secretsmanager_random_password" "master" {
   provider = aws.untagged # which a test can keep real: Terraform's mock providers know no ephemeral resources
 
@@ -56,6 +56,8 @@ resource "aws_db_parameter_group" "tls_required" {
 
 # Kept in the state so that the name is unique for each database, and the same in each plan of one.
 resource "terraform_data" "final_snapshot" {
+  triggers_replace = [var.database_restore_from]
+
   input = "${var.name}-final-${formatdate("YYYYMMDDhhmmss", timestamp())}"
 
   lifecycle { ignore_changes = [input] }
@@ -74,7 +76,7 @@ resource "aws_db_instance" "record" {
 
   username                            = local.database.master
   password_wo                         = ephemeral.aws_secretsmanager_random_password.master.random_password
-  password_wo_version                 = parseint(substr(local.bootstrap_hash, 0, 7), 16)
+  password_wo_version                 = 1 # the first only: each bootstrap sets its own, so that a failed one can be repeated
   iam_database_authentication_enabled = true
 
   storage_type          = "gp3"

@@ -1,8 +1,8 @@
 """Invoke the bootstrap function from the operator's machine, by the credentials that boto3 finds.
 
-invoke  hands it the master password, in the payload of one invocation. Terraform starts this in the apply
-        (infra/bootstrap.tf) and hides its output, since its environment holds a secret, so the answer goes into a file:
-        PAYPILOT_REGION, PAYPILOT_FUNCTION and PAYPILOT_MASTER_PASSWORD in the environment.
+invoke  sets the master password and hands it to the function, in the payload of one invocation. Terraform starts this
+        in the apply (infra/bootstrap.tf) and hides its output, since its environment holds a secret, so the answer goes
+        into a file. Its environment: PAYPILOT_REGION, PAYPILOT_DATABASE, PAYPILOT_FUNCTION, PAYPILOT_MASTER_PASSWORD.
 report  shows that file, and fails if the function did. Started next, with no secret, so it may speak.
 prove   has it prove again what the service's database role can't do (`make prove`).
 """
@@ -11,6 +11,7 @@ import argparse
 import json
 import os
 import sys
+import time
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +23,7 @@ ANSWER_FILE = Path(__file__).resolve().parent.parent / "dist" / "bootstrap-answe
 
 # A new master password takes effect late, and bootstrap waits for it: longer than its time limit is long enough.
 READ_SECONDS = 330
+SETTLE_SECONDS, PAUSE_SECONDS = 900, 5
 
 
 def call(region: str | None, function: str, event: dict[str, str]) -> dict[str, Any]:
@@ -35,6 +37,31 @@ def call(region: str | None, function: str, event: dict[str, str]) -> dict[str, 
     except (BotoCoreError, ClientError) as error:
         return {"errorType": type(error).__name__, "errorMessage": str(error)}
     return found
+
+
+def bootstrap(region: str, database: str, function: str, password: str) -> dict[str, Any]:
+    """The function's answer to the new master password, as `call` gives it."""
+    rds = boto3.client("rds", region_name=region)
+    try:
+        settle(rds, database)
+        rds.modify_db_instance(DBInstanceIdentifier=database, MasterUserPassword=password, ApplyImmediately=True)
+        settle(rds, database)
+    except (BotoCoreError, ClientError, TimeoutError) as error:
+        return {"errorType": type(error).__name__, "errorMessage": f"the master password can't be set: {error}"}
+    return call(region, function, {"action": "bootstrap", "master_password": password})
+
+
+def settle(rds: Any, database: str) -> None:
+    """Wait until the database has nothing under way. Raises `TimeoutError`."""
+    give_up = time.monotonic() + SETTLE_SECONDS
+    while True:
+        (instance,) = rds.describe_db_instances(DBInstanceIdentifier=database)["DBInstances"]
+        pending = "MasterUserPassword" in instance.get("PendingModifiedValues", {})
+        if instance["DBInstanceStatus"] == "available" and not pending:
+            return
+        if time.monotonic() > give_up:
+            raise TimeoutError(f"{database} is still {instance['DBInstanceStatus']} after {SETTLE_SECONDS} s")
+        time.sleep(PAUSE_SECONDS)
 
 
 def show(answer: dict[str, Any]) -> int:
@@ -65,9 +92,10 @@ def main() -> int:
         return show(json.loads(ANSWER_FILE.read_text()))
     ANSWER_FILE.parent.mkdir(exist_ok=True)
     ANSWER_FILE.unlink(missing_ok=True)
-    password = os.environ["PAYPILOT_MASTER_PASSWORD"]
-    event = {"action": "bootstrap", "master_password": password}
-    answer = json.dumps(call(os.environ["PAYPILOT_REGION"], os.environ["PAYPILOT_FUNCTION"], event))
+    region, database, function, password = (
+        os.environ[f"PAYPILOT_{name}"] for name in ("REGION", "DATABASE", "FUNCTION", "MASTER_PASSWORD")
+    )
+    answer = json.dumps(bootstrap(region, database, function, password))
     ANSWER_FILE.write_text(answer.replace(password, "***"))
     return 0
 

@@ -37,8 +37,8 @@ locals {
       {
         Sid      = "ReadDatabases"
         Effect   = "Allow"
-        Action   = "rds:DescribeDBInstances"
-        Resource = "${local.arn.rds}:db:*"
+        Action   = ["rds:DescribeDBInstances", "rds:DescribeDBSnapshots"]
+        Resource = ["${local.arn.rds}:db:*", "${local.arn.rds}:snapshot:*"]
       },
       {
         Sid      = "MasterPassword"
