@@ -25,7 +25,7 @@ CURL = [line for line in COMMANDS if line.startswith("curl ")]
 DOCUMENTED_URL = "http://127.0.0.1:8080"
 # `make run` and the requests are tried below. Of these it is only seen that make knows what to do: they run
 # this very test, install another environment or need an AWS account.
-LONG = {"make test", "make contract", "make check", "make deploy", "make bench ARGS=--help"}
+LONG = {"make test", "make contract", "make check", "make deploy", "make e2e", "make bench ARGS=--help"}
 # What a newcomer's shell holds: pytest's own settings, and those of a make around it, are not in it.
 NEWCOMER = {
     name: value
