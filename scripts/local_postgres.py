@@ -31,11 +31,15 @@ class PostgresError(Exception):
 
 
 def free_port() -> int:
-    """A TCP port on loopback that nothing listens on now."""
-    with socket.socket() as probe:
-        probe.bind((HOST, 0))
-        port: int = probe.getsockname()[1]
-        return port
+    """A TCP port on loopback that nothing listens on now.
+
+    Below those that systems draw for outgoing connections, so that a server that was killed finds its port free again.
+    """
+    while True:
+        port = 20_000 + secrets.randbelow(12_000)
+        with contextlib.suppress(OSError), socket.socket() as probe:
+            probe.bind((HOST, port))
+            return port
 
 
 class LocalPostgres:
