@@ -5,17 +5,17 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 INSTALLED := $(VENV)/.installed
-export PYTHONPATH := lambda:bootstrap:scripts
 
 .PHONY: help
 help: ## Show this list
 	@grep -hE '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-16s %s\n", $$1, $$2}'
 
-$(INSTALLED): requirements-dev.lock
+$(INSTALLED): requirements-dev.lock pyproject.toml
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "PayPilot needs Python 3.11 or later, and this is " + sys.version.split()[0])'
 	@echo "Installing into $(VENV), once: this takes one to three minutes, and pip says nothing meanwhile."
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements-dev.lock
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation --editable .
 	@touch $@
 
 .PHONY: setup
@@ -52,27 +52,28 @@ contract: $(INSTALLED) ## Hold a slice to its contract: URL=https://... with PAY
 	$(if $(URL),PAYPILOT_CONTRACT_BASE_URL="$(URL)") $(BIN)/python -m pytest tests/contract
 
 .PHONY: openapi
-openapi: $(INSTALLED) ## Write lambda/paypilot/openapi.json again from scripts/openapi.py
-	$(BIN)/python scripts/openapi.py
+openapi: $(INSTALLED) ## Write lambda/paypilot/openapi.json again from scripts/contract/openapi.py
+	$(BIN)/python scripts/contract/openapi.py
 
 BENCH := .venv-bench
-$(BENCH)/.installed: requirements-bench.lock
+$(BENCH)/.installed: requirements-bench.lock pyproject.toml
 	@echo "Installing into $(BENCH), once: this takes a few minutes, and pip says nothing meanwhile."
 	$(PYTHON) -m venv $(BENCH)
 	$(BENCH)/bin/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements-bench.lock
+	$(BENCH)/bin/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation --editable .
 	@touch $@
 
 .PHONY: bench
 bench: $(BENCH)/.installed ## Measure beside references, into dist/bench.json (ARGS=--quick to try it)
-	$(BENCH)/bin/python scripts/bench.py $(ARGS)
+	$(BENCH)/bin/python scripts/labs/bench.py $(ARGS)
 
 .PHONY: bench-targets
 bench-targets: $(BENCH)/.installed ## Compare the last bench run with its targets
-	$(BENCH)/bin/python scripts/bench_targets.py
+	$(BENCH)/bin/python scripts/labs/bench_targets.py
 
 .PHONY: faults
 faults: $(INSTALLED) ## Break database, network, clock and function under load (SHORT=1 for a minute of it, SEED=2)
-	$(BIN)/python scripts/faults.py $(if $(SHORT),--short) --seed $(or $(SEED),1)
+	$(BIN)/python scripts/labs/faults.py $(if $(SHORT),--short) --seed $(or $(SEED),1)
 
 .PHONY: faults-short
 faults-short: ## The minute of `make faults` that CI runs
@@ -80,11 +81,11 @@ faults-short: ## The minute of `make faults` that CI runs
 
 .PHONY: hostile
 hostile: $(BENCH)/.installed ## Send 100,000 hostile inputs, and look for them in answers, rows and logs (ARGS=--help)
-	$(BENCH)/bin/python scripts/hostile.py $(ARGS)
+	$(BENCH)/bin/python scripts/labs/hostile.py $(ARGS)
 
 .PHONY: mutate
 mutate: $(BENCH)/.installed ## Change the core and the parser in small ways, and see whether the unit tests notice
-	$(BENCH)/bin/python scripts/mutate.py
+	$(BENCH)/bin/python scripts/labs/mutate.py
 
 .PHONY: check
 check: $(INSTALLED) .venv-checkov/.installed ## Lint, types, formats and the Terraform configuration; changes no tracked file
@@ -104,7 +105,7 @@ mcp-wheel: $(INSTALLED) ## Build the MCP server's wheel into dist
 
 .PHONY: rails-pages
 rails-pages: $(INSTALLED) ## Print the rail tables again into docs/rails
-	$(BIN)/python scripts/rails_pages.py
+	$(BIN)/python scripts/rails/pages.py
 
 .PHONY: fmt
 fmt: $(INSTALLED) ## Format the code
@@ -125,15 +126,15 @@ TF_INIT := init -input=false $(if $(TF_PLUGIN_DIR),-plugin-dir=$(TF_PLUGIN_DIR))
 
 .PHONY: package
 package: $(INSTALLED) ## Build dist/decision.zip and dist/bootstrap.zip for Lambda (PACKAGE=--local for this machine)
-	$(BIN)/python scripts/package.py $(PACKAGE)
+	$(BIN)/python scripts/deploy/package.py $(PACKAGE)
 
 .PHONY: package-check
 package-check: $(INSTALLED) ## Build the packages twice, in two folders, and compare the bytes
-	$(BIN)/python scripts/package.py --check $(PACKAGE)
+	$(BIN)/python scripts/deploy/package.py --check $(PACKAGE)
 
 .PHONY: preflight
 preflight: $(INSTALLED) ## Say what a deployment still lacks, before anything is made
-	$(BIN)/python scripts/preflight.py
+	$(BIN)/python scripts/deploy/preflight.py
 
 .PHONY: plan
 plan: package preflight ## Show what a deployment would change, and keep it in infra/deploy.tfplan
@@ -150,7 +151,7 @@ deploy: plan ## Deploy the slice to AWS: package, preflight, plan to a file, app
 .PHONY: prove
 prove: $(INSTALLED) ## Prove again, on the deployed slice, what the service's database role can't do
 	@function=$$($(TERRAFORM) output -raw bootstrap_function) && region=$$($(TERRAFORM) output -raw region) && \
-	$(BIN)/python scripts/invoke_bootstrap.py prove --function "$$function" --region "$$region"
+	$(BIN)/python scripts/deploy/invoke_bootstrap.py prove --function "$$function" --region "$$region"
 
 .PHONY: destroy
 destroy: ## Destroy the deployed slice: CONFIRM=<its name>, and SNAPSHOT=false to keep no final snapshot

@@ -7,7 +7,7 @@ resource "terraform_data" "schema" {
   triggers_replace = [local.bootstrap_hash, aws_db_instance.record.resource_id]
 
   provisioner "local-exec" {
-    command = "\"$PAYPILOT_PYTHON\" ../scripts/invoke_bootstrap.py invoke"
+    command = "\"$PAYPILOT_PYTHON\" ../scripts/deploy/invoke_bootstrap.py invoke"
 
     environment = {
       PAYPILOT_PYTHON          = var.python
@@ -19,7 +19,7 @@ resource "terraform_data" "schema" {
   }
 
   provisioner "local-exec" {
-    command     = "\"$PAYPILOT_PYTHON\" ../scripts/invoke_bootstrap.py report"
+    command     = "\"$PAYPILOT_PYTHON\" ../scripts/deploy/invoke_bootstrap.py report"
     environment = { PAYPILOT_PYTHON = var.python }
   }
 

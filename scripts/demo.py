@@ -19,8 +19,8 @@ from typing import Any
 import httpx
 import psycopg
 
-from local_postgres import LocalPostgres
 from paypilot.core import errors
+from scripts.local.postgres import LocalPostgres
 
 ACME, ZENITH = "token-of-acme", "token-of-zenith"
 TOKENS = {ACME: "acme", ZENITH: "zenith"}

@@ -27,8 +27,8 @@ import psycopg
 from psycopg.pq import Conninfo
 from waitress.server import create_server
 
-from local_host import LARGEST_BODY_BYTES, wsgi_application
-from local_postgres import HOST, LocalPostgres, PostgresError
+from scripts.local.host import LARGEST_BODY_BYTES, wsgi_application
+from scripts.local.postgres import HOST, LocalPostgres, PostgresError
 
 DATABASE = "paypilot"
 CONNECT_SECONDS = 10

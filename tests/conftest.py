@@ -7,17 +7,16 @@ from collections.abc import Iterator
 
 import pytest
 
-from local_postgres import LocalPostgres
-from no_skips import pytest_make_collect_report, pytest_runtest_makereport
-from slice import ROOT, Host, TestDatabase, bootstrapped, running_host, running_postgres
+from scripts.local.postgres import LocalPostgres
+from support.no_skips import pytest_make_collect_report, pytest_runtest_makereport
+from support.slice import Host, TestDatabase, bootstrapped, running_host, running_postgres
 
 __all__ = ["pytest_make_collect_report", "pytest_runtest_makereport"]
 
-# Before any function is imported: what Lambda's own configuration gives. And what `make` gives to the scripts.
+# Before any function is imported: what Lambda's own configuration gives.
 os.environ |= {
     "POWERTOOLS_METRICS_NAMESPACE": "PayPilot",
     "POWERTOOLS_SERVICE_NAME": "paypilot-test",
-    "PYTHONPATH": os.pathsep.join(str(ROOT / folder) for folder in ("lambda", "bootstrap", "scripts")),
 }
 
 

@@ -11,8 +11,8 @@ from typing import Any, TypeVar
 import httpx
 import pytest
 
-from contract_models import Decision, History, Outcome, Problem, RefusalEntry, Refusals, Summary
-from contract_wire import Wire
+from scripts.contract.models import Decision, History, Outcome, Problem, RefusalEntry, Refusals, Summary
+from scripts.contract.wire import Wire
 
 Model = TypeVar("Model", bound=Wire)
 

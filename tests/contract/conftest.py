@@ -13,7 +13,7 @@ import pytest
 pytest.register_assert_rewrite("contract.caller")
 
 from contract.caller import Caller  # noqa: E402
-from slice import OTHER_TOKEN, TOKEN, Host  # noqa: E402
+from support.slice import OTHER_TOKEN, TOKEN, Host  # noqa: E402
 
 
 @dataclass(frozen=True)

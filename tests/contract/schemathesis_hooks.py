@@ -6,7 +6,7 @@ from typing import Any
 
 import schemathesis
 
-from contract_models import CURSOR, HEADER_KEY
+from scripts.contract.models import CURSOR, HEADER_KEY
 
 
 @schemathesis.hook

@@ -7,7 +7,7 @@ import pytest
 
 from contract.caller import Caller, new_invoice, refused
 from contract.conftest import Target
-from slice import running_host
+from support.slice import running_host
 
 CLIENT_ROUTES = [
     ("POST", "/decide"),

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from contract.caller import Caller, canonical, new_invoice, read
-from contract_models import Decision, moment
+from scripts.contract.models import Decision, moment
 
 # rule                       days   action                        tone
 TABLE = """

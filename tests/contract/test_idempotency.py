@@ -5,7 +5,7 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 
 from contract.caller import Caller, new_invoice, new_key, read, recorded_once, refused
-from contract_models import Decision
+from scripts.contract.models import Decision
 
 VALUES = {"failure_code": "insufficient_funds", "attempt": 2, "prior_failures": 1}
 

@@ -6,7 +6,7 @@ import uuid
 import pytest
 
 from contract.caller import Caller, new_invoice, refused
-from contract_models import Decision, History, RefusalEntry, Refusals
+from scripts.contract.models import Decision, History, RefusalEntry, Refusals
 
 
 def leave_entries(client: Caller, kinds: str) -> list[RefusalEntry]:

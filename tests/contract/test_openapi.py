@@ -10,13 +10,13 @@ from hypothesis import strategies as st
 from openapi_spec_validator import OpenAPIV31SpecValidator
 from pydantic import TypeAdapter, ValidationError
 
-import contract_models
-import openapi
 from contract.caller import Caller
 from paypilot import wire
 from paypilot.core import errors, rails, ruleset
 from paypilot.rail_routes import RAIL_ROUTES
 from paypilot.service import CLIENT_ROUTES, PUBLIC_ROUTES
+from scripts.contract import models as contract_models
+from scripts.contract import openapi
 
 DOCUMENT: dict[str, Any] = json.loads(openapi.DOCUMENT.read_bytes())
 OPERATIONS = {operation.route: operation for operation in openapi.OPERATIONS}

@@ -6,7 +6,7 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 
 from contract.caller import Caller, canonical, new_invoice, new_key, read, recorded_once, refused
-from contract_models import Outcome
+from scripts.contract.models import Outcome
 
 
 @pytest.fixture

@@ -6,8 +6,8 @@ from dataclasses import fields
 import pytest
 
 from contract.caller import Caller, canonical, new_invoice, new_key, read, refused
-from contract_rails import RailAnswer, RailLimit, RailPolicy, RailRefusal, Rails, RailTable
 from paypilot.core import rails
+from scripts.contract.rails import RailAnswer, RailLimit, RailPolicy, RailRefusal, Rails, RailTable
 
 PUBLIC = "public, max-age=300"
 LISTED = {"ach": ["R01", "R02", "R08", "R11", "R29"], "sepa": ["AM04", "AC01", "MS02", "AG02", "MD07"]}

@@ -3,7 +3,7 @@
 import pytest
 
 from contract.caller import Caller, new_invoice, read, refused
-from contract_models import Health, History, Refusals, Summary
+from scripts.contract.models import Health, History, Refusals, Summary
 
 METHODS = ("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "REPORT")
 ALLOWED = {

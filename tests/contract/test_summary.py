@@ -1,7 +1,7 @@
 """What became of a client's invoices, in numbers."""
 
 from contract.caller import Caller, new_invoice
-from contract_models import RuleCounts, Summary
+from scripts.contract.models import RuleCounts, Summary
 
 ENOUGH = 30
 

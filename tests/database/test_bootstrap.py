@@ -8,14 +8,14 @@ from pathlib import Path
 import psycopg
 import pytest
 
-from local_postgres import LocalPostgres
 from paypilot import record
 from paypilot.database import connect
 from paypilot_bootstrap import migrate as migrations
 from paypilot_bootstrap.function import handler as bootstrap
 from paypilot_bootstrap.migrate import MigrationError, migrate
 from paypilot_bootstrap.prove import ProofFailed
-from slice import TestDatabase, blank_database, running_postgres, service_environment
+from scripts.local.postgres import LocalPostgres
+from support.slice import TestDatabase, blank_database, running_postgres, service_environment
 
 LATEST = max(migration.version for migration in migrations.migrations())
 

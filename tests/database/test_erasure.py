@@ -11,7 +11,7 @@ from psycopg import errors as postgres
 
 from paypilot import record
 from paypilot.database import Connection, connect
-from slice import TestDatabase, decided, waiting
+from support.slice import TestDatabase, decided, waiting
 
 CLIENT, OTHER = "client-a", "client-b"
 

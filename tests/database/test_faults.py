@@ -16,8 +16,8 @@ import httpx
 import psycopg
 import pytest
 
-from local_postgres import LocalPostgres
-from slice import TOKEN, Host, blank_database, running_host, running_postgres, until
+from scripts.local.postgres import LocalPostgres
+from support.slice import TOKEN, Host, blank_database, running_host, running_postgres, until
 
 LONGEST_SECONDS = 3.0
 

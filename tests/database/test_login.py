@@ -30,7 +30,7 @@ from paypilot import function
 from paypilot.core.errors import AuditUnavailable
 from paypilot.database import LONGEST_WAIT_SECONDS, Database, PrivilegeDenied, connect
 from paypilot.iam_login import database_token
-from slice import TestDatabase
+from support.slice import TestDatabase
 
 # libpq asks with it for TLS: its length, and a number that is no protocol's version.
 SSL_REQUEST = struct.pack("!II", 8, 80877103)

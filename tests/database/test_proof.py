@@ -13,7 +13,7 @@ from paypilot import record
 from paypilot.database import Connection, connect
 from paypilot_bootstrap.function import handler as bootstrap
 from paypilot_bootstrap.prove import REFUSED, ProofFailed, prove, prove_owner
-from slice import TestDatabase, bootstrapped, decided, running_postgres, until
+from support.slice import TestDatabase, bootstrapped, decided, running_postgres, until
 
 AUDIT = "paypilot.decision_audit"
 

@@ -7,7 +7,7 @@ import pytest
 
 from paypilot import function, record, service, wire
 from paypilot.core import decide, errors
-from slice import ROOT
+from support.slice import ROOT
 
 TEXT = (ROOT / "docs" / "architecture.md").read_text()
 ROW = re.compile(

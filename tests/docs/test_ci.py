@@ -2,7 +2,7 @@
 
 import re
 
-from slice import ROOT
+from support.slice import ROOT
 
 WORKFLOW = (ROOT / ".github" / "workflows" / "ci.yml").read_text()
 TARGETS = set(re.findall(r"^([a-z0-9-]+):", (ROOT / "Makefile").read_text(), re.M))

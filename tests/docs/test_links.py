@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from slice import ROOT
+from support.slice import ROOT
 
 LINK = re.compile(r"\]\((?!https?:|#)([^)#]+)(?:#[^)]*)?\)")
 TARGETS = set(re.findall(r"^([a-z0-9-]+):", (ROOT / "Makefile").read_text(), re.M))

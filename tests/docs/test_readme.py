@@ -13,7 +13,7 @@ from typing import Any
 import httpx
 import pytest
 
-from slice import ROOT
+from support.slice import ROOT
 
 TEXT = (ROOT / "README.md").read_text()
 COMMANDS = [line for block in re.findall(r"```sh\n(.*?)```", TEXT, re.S) for line in block.splitlines()]

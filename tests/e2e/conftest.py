@@ -10,7 +10,6 @@ from pathlib import Path
 
 import pytest
 
-import terraform
 from e2e.stage import (
     REGION,
     Stage,
@@ -19,7 +18,8 @@ from e2e.stage import (
     running_database,
     running_emulator,
 )
-from local_postgres import LocalPostgres
+from scripts.local.postgres import LocalPostgres
+from support import terraform
 
 collect_ignore_glob = [] if os.environ.get("PAYPILOT_E2E") else ["test_*.py"]
 

@@ -25,9 +25,9 @@ from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import NameOID
 
-import terraform
 from e2e.database_front import DatabaseFront, Refused, check_token
-from local_postgres import LocalPostgres, free_port
+from scripts.local.postgres import LocalPostgres, free_port
+from support import terraform
 
 ROOT = Path(__file__).parent.parent.parent
 REGION, ACCOUNT, NAME = "eu-west-1", "000000000000", "paypilot"

@@ -17,9 +17,9 @@ import psycopg
 import pytest
 from botocore.exceptions import ClientError
 
-import terraform
 from e2e.stage import ACCOUNT, MASTER, NAME, REGION, Stage, commit_clone
-from local_postgres import LocalPostgres
+from scripts.local.postgres import LocalPostgres
+from support import terraform
 
 pytestmark = pytest.mark.usefixtures("database", "identity")
 

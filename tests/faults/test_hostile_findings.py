@@ -5,9 +5,9 @@ from uuid import uuid4
 
 import pytest
 
-from hostility import findings
-from hostility.generate import CANARY, TOKENS, Hostile
-from slice import TestDatabase
+from scripts.labs.hostility import findings
+from scripts.labs.hostility.generate import CANARY, TOKENS, Hostile
+from support.slice import TestDatabase
 
 
 @pytest.mark.parametrize(

@@ -6,9 +6,9 @@ from unittest.mock import patch
 
 import pytest
 
-import faults
-from faulting import invariants
-from faulting.worker import PLANTS
+from scripts.labs import faults
+from scripts.labs.faulting import invariants
+from scripts.labs.faulting.worker import PLANTS
 
 # bug -> (the fault that brings it out, the invariant that must notice)
 NOTICED = {

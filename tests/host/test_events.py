@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from waitress.server import create_server
 
-from local_host import LARGEST_BODY_BYTES, wsgi_application
+from scripts.local.host import LARGEST_BODY_BYTES, wsgi_application
 
 ANSWER = {"statusCode": 200, "headers": {"content-type": "text/plain"}, "body": "answered", "isBase64Encoded": False}
 

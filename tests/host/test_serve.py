@@ -14,9 +14,9 @@ import httpx
 import psycopg
 import pytest
 
-from local_postgres import LocalPostgres
-from serve import data_folder
-from slice import ROOT, TOKEN, TOKENS, blank_database, running_host, until
+from scripts.local.postgres import LocalPostgres
+from scripts.serve import data_folder
+from support.slice import ROOT, TOKEN, TOKENS, blank_database, running_host, until
 
 SERVE = [sys.executable, str(ROOT / "scripts" / "serve.py")]
 # As `make run` does, with the environment that runs the tests instead of a fresh one.

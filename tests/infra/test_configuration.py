@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from local_host import FUNCTION_SECONDS
 from paypilot_bootstrap import function as bootstrap
+from scripts.local.host import FUNCTION_SECONDS
 
 ROOT = Path(__file__).parent.parent.parent
 INFRA = ROOT / "infra"

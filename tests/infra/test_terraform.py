@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-import terraform
+from support import terraform
 
 ROOTS = {"infra": 15, "infra/iam": 9, "infra/account": 5}
 

@@ -6,13 +6,13 @@ from html.parser import HTMLParser
 
 import anyio
 import httpx
-import paypilot_rails_mcp
 import pytest
 from mcp import Client
 
-import rails_pages
+import paypilot_rails_mcp
 from paypilot.rails import load_registry
-from slice import TOKEN, Host
+from scripts.rails import pages as rails_pages
+from support.slice import TOKEN, Host
 
 REGISTRY = load_registry()
 ACH = [f"R{number:02}" for number in range(100)]

@@ -16,7 +16,7 @@ from paypilot.rails import PublishedRails, load_registry
 from paypilot.rules import current_ruleset
 from paypilot.service import Service, answer
 from paypilot.settings import read_settings
-from slice import TOKEN, TOKENS, Host, TestDatabase
+from support.slice import TOKEN, TOKENS, Host, TestDatabase
 
 REGISTRY = load_registry()
 

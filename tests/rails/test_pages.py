@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-import rails_pages
+from scripts.rails import pages as rails_pages
 
 VOID = {"meta", "link", "br", "hr", "img", "input"}
 HTML = [path for path in rails_pages.pages() if path.suffix == ".html"]
@@ -36,7 +36,7 @@ class Outline(HTMLParser):
 
 @pytest.mark.parametrize("path", rails_pages.pages(), ids=lambda path: path.name)
 def test_a_page_is_what_its_table_gives_today(path: Path) -> None:
-    assert path.read_text() == rails_pages.pages()[path], "run: python scripts/rails_pages.py"
+    assert path.read_text() == rails_pages.pages()[path], "run: python scripts/rails/pages.py"
 
 
 def test_the_check_names_a_stale_page_and_writes_nothing(

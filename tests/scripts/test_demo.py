@@ -6,8 +6,8 @@ import sys
 
 import pytest
 
-import demo
-from slice import ROOT
+from scripts import demo
+from support.slice import ROOT
 
 # A refusal of one kind is answered and lost; a decision by one rule leaves a refusal as well.
 SABOTAGE = """

@@ -12,12 +12,12 @@ from typing import Any
 import httpx
 import pytest
 
-import explain as explain_script
 from paypilot.core.decide import FailedPayment, decide
 from paypilot.rails import load_registry
 from paypilot.record import StoredDecision, new_id
 from paypilot.rules import current_ruleset
-from slice import ROOT, TOKEN, Host
+from scripts import explain as explain_script
+from support.slice import ROOT, TOKEN, Host
 
 
 def recorded(failure_code: str, attempt: int = 1, **changes: Any) -> dict[str, Any]:

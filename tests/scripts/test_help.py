@@ -7,7 +7,7 @@ import sys
 
 import pytest
 
-from slice import ROOT
+from support.slice import ROOT
 
 SCRIPTS = sorted(
     path.name

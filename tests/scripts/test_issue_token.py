@@ -14,9 +14,9 @@ from pathlib import Path
 import httpx
 import pytest
 
-import issue_token
 from paypilot.settings import read_tokens
-from slice import ROOT, running_host
+from scripts import issue_token
+from support.slice import ROOT, running_host
 
 # With the environment that runs the tests instead of a fresh one.
 MAKE = ["make", "--no-print-directory", f"VENV={sys.prefix}", "-o", f"{sys.prefix}/.installed"]

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-import package
+from scripts.deploy import package
 
 # What the functions import only when it is first needed.
 LATER = "from aws_lambda_powertools import Logger; from aws_lambda_powertools.metrics import EphemeralMetrics; Logger()"

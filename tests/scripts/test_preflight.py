@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-import preflight
+from scripts.deploy import preflight
 
 
 @pytest.mark.parametrize("text", ["55", "null", "[]", "{", "", "[" * 100_000])

@@ -3,7 +3,6 @@
 import dataclasses
 
 import paypilot_rails_mcp
-
 from paypilot.core.rails import Rail
 
 honest = Rail.lookup

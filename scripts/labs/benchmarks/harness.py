@@ -1,0 +1,179 @@
+"""What every measurement shares: a database, requests, and clocks that read two things in turn."""
+
+import contextlib
+import json
+import os
+import random
+import statistics
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import psycopg
+
+from paypilot import record
+from scripts import serve
+from scripts.local.postgres import LocalPostgres
+
+# Never closed: a logger keeps the standard output that it found.
+SINK = Path(os.devnull).open("w")  # noqa: SIM115
+TOKEN, CLIENT = "token-of-the-bench", "bench"
+# The database has a quarter of a small machine's memory, as RDS gives it; nothing else differs from its defaults.
+SERVER_OPTIONS = ("max_connections=200", "shared_buffers=1GB", "max_wal_size=8GB", "checkpoint_timeout=30min")
+
+
+class Row(NamedTuple):
+    """One figure beside its reference. `target` bounds `ratio` (value / reference): `<= 1.25`, or empty for none."""
+
+    name: str
+    unit: str
+    value: float
+    reference: str
+    reference_value: float
+    ratio: float
+    target: str = ""
+    note: str = ""
+
+    @property
+    def met(self) -> bool | None:
+        """Whether the ratio keeps the target; None where there is none."""
+        if not self.target:
+            return None
+        comparison, bound = self.target.split(" ")
+        return self.ratio <= float(bound) if comparison == "<=" else self.ratio >= float(bound)
+
+
+class Context:
+    """A Lambda context with all the time that a function has."""
+
+    function_name = "bench"
+    memory_limit_in_mb = 256
+    invoked_function_arn = "arn:aws:lambda:eu-central-1:000000000000:function:bench"
+    aws_request_id = "00000000-0000-4000-8000-000000000000"
+
+    def get_remaining_time_in_millis(self) -> int:
+        """Ten seconds, as deployed."""
+        return 10_000
+
+
+@contextlib.contextmanager
+def database(folder: Path, *options: str) -> Iterator[LocalPostgres]:
+    """A server with one bootstrapped database, `paypilot`, which the environment then names."""
+    server = LocalPostgres(folder, *(options or SERVER_OPTIONS))
+    server.start()
+    os.environ["DECISION_API_TOKEN"] = json.dumps({TOKEN: CLIENT})
+    try:
+        add_database(server, "paypilot")
+        yield server
+    finally:
+        server.stop()
+
+
+def add_database(server: LocalPostgres, name: str) -> None:
+    """Make and bootstrap a database, which the environment then names."""
+    with psycopg.connect(server.conninfo(), autocommit=True) as connection:
+        connection.execute(f"CREATE DATABASE {name}".encode())
+    use_database(server, name)
+
+
+def use_database(server: LocalPostgres, name: str) -> None:
+    """Bootstrap a database, once more if need be: the environment then names it, with a new password of the service."""
+    with quiet():
+        serve.bootstrap(server.conninfo(name))
+
+
+@contextlib.contextmanager
+def quiet() -> Iterator[None]:
+    """The function's log lines are written and thrown away."""
+    with contextlib.redirect_stdout(SINK):
+        yield
+
+
+def event(
+    method: str, path: str, query: str = "", body: Mapping[str, Any] | None = None, **headers: str
+) -> dict[str, Any]:
+    """A payload-2.0 event as API Gateway makes it of an ordinary request."""
+    return {
+        "version": "2.0",
+        "routeKey": "$default",
+        "rawPath": path,
+        "rawQueryString": query,
+        "headers": {
+            "accept": "*/*",
+            "authorization": f"Bearer {TOKEN}",
+            "content-type": "application/json",
+            "host": "api.example",
+            "user-agent": "bench",
+            "x-forwarded-for": "192.0.2.1",
+            "x-forwarded-proto": "https",
+            **headers,
+        },
+        "requestContext": {
+            "http": {"method": method, "path": path, "protocol": "HTTP/1.1", "sourceIp": "192.0.2.1"},
+            "requestId": "bench-request",
+            "stage": "$default",
+        },
+        "body": None if body is None else json.dumps(body),
+        "isBase64Encoded": False,
+    }
+
+
+def decide_event(invoice_id: str, failure_code: str = "card_expired") -> dict[str, Any]:
+    """The request that most rows here measure."""
+    return event(
+        "POST",
+        "/decide",
+        body={"invoice_id": invoice_id, "failure_code": failure_code, "attempt": 1, "prior_failures": 0},
+    )
+
+
+BARE_INSERT = """
+INSERT INTO paypilot.decision_audit (client_id, decision_id, invoice_id, failure_code, attempt, prior_failures, rule,
+    matched, action, tone, retry_in_days, churn_risk, escalated, rules_version)
+VALUES (%s, %s, %s, 'card_expired', %s, %s, 'card_expired', %s, 'request_card_update', 'friendly_routine', %s, 'low',
+    %s, %s)
+"""
+RULES_VERSION = "sha256:" + "0" * 64
+
+
+def bare_insert(connection: "psycopg.Connection[Any]", invoice_id: str, statement: str = BARE_INSERT) -> None:
+    """The floor: the row that a decision writes, in one statement that commits by itself, and nothing else."""
+    connection.execute(statement.encode(), (CLIENT, record.new_id(), invoice_id, 1, 0, True, 1, False, RULES_VERSION))
+
+
+def set_client(connection: "psycopg.Connection[Any]") -> None:
+    """Let the session's statements see and write the bench's client."""
+    connection.execute("SELECT set_config('paypilot.client_id', %s, false)", (CLIENT,))
+
+
+def interleaved(calls: Mapping[str, Callable[[str], object]], rounds: int, seed: str) -> dict[str, list[float]]:
+    """Each call `rounds` times, in an order drawn anew each round: microseconds by name. A call gets a fresh word."""
+    order = random.Random(seed)  # noqa: S311
+    names = list(calls)
+    taken: dict[str, list[float]] = {name: [] for name in names}
+    for number in range(rounds):
+        order.shuffle(names)
+        for name in names:
+            word = f"{seed}-{name}-{number}"
+            started = time.perf_counter_ns()
+            calls[name](word)
+            taken[name].append((time.perf_counter_ns() - started) / 1000)
+    return taken
+
+
+def percentile(values: Sequence[float], fraction: float) -> float:
+    """The value below which `fraction` of `values` lie."""
+    return sorted(values)[min(len(values) - 1, int(len(values) * fraction))]
+
+
+def compare(
+    blocks: Sequence[Mapping[str, Sequence[float]]], name: str, reference: str, fraction: float
+) -> tuple[float, float, float]:
+    """Medians over blocks of (value, reference, ratio), each block's ratio being of its own two percentiles."""
+    pairs = [(percentile(block[name], fraction), percentile(block[reference], fraction)) for block in blocks]
+    return (
+        statistics.median(pair[0] for pair in pairs),
+        statistics.median(pair[1] for pair in pairs),
+        statistics.median(pair[0] / pair[1] for pair in pairs),
+    )

@@ -1,0 +1,158 @@
+"""Hostile input, drawn from a seed: events of payload 2.0, bodies, and raw HTTP requests.
+
+Every text that is drawn holds CANARY, so that one search finds whatever leaks of it.
+"""
+
+import base64
+import json
+import random
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+CANARY = "canary-7f3a"
+TOKENS = {"token-of-client-a": "client-a", "token-of-client-b": "client-b"}
+BAD_INPUTS = Path(__file__).parents[3] / "tests" / "contract" / "bad_inputs"
+
+# What breaks parsers, loggers, databases and terminals.
+PIECES = (
+    *(CANARY, "", " ", "\0", "\n", "\r\n", "\t", "\x1b[2J", "\x7f", "é", "💥", "\u202e", "\ufeff", "\ud800", "\udfff"),
+    *("{", "}", "[" * 300, '"', "\\", "'", ";--", "%00", "%2F", "%", "../", "//", ".", "..", "/outcome"),
+    *("outcomes/summary", "$1", "%s", "${jndi:ldap://x}", "<script>", "1e400", "NaN", "Infinity", "-0", "9" * 400),
+    *("true", "null", "0x10", "\u0661", "A" * 5000),
+)
+FIELDS = (
+    *("invoice_id", "failure_code", "attempt", "prior_failures", "outcome", "report_key", "client_id", "rail"),
+    "__proto__",
+)
+METHODS = ("GET", "POST", "HEAD", "PUT", "DELETE", "OPTIONS", "PATCH", "TRACE", "", "get", "BREW")
+PATHS = (
+    *("/decide", "/decisions/in_1", "/decisions/in_1/outcome", "/decisions/outcomes/summary", "/refusals", "/health"),
+    *("/openapi.json", "/rails", "/rails/ach", "/rails/ach/codes/R01", "/", "", "/decisions/", "/decide/"),
+)
+QUERIES = (
+    *("", "limit=50", "limit=0", "limit=\u0663", "cursor=AAAA", "kind=refusal", "limit=1&limit=2", "&&==", "%zz=%"),
+    "a" * 4000,
+)
+HEADERS = (
+    *("idempotency-key", "content-type", "if-none-match", "host", "x-forwarded-for", "cookie", "transfer-encoding"),
+    "",
+)
+
+
+class Hostile:
+    """Draws hostile input. The same seed draws the same."""
+
+    def __init__(self, seed: str) -> None:
+        self.draw = random.Random(seed)  # noqa: S311
+        self.bodies = [file.read_bytes() for file in sorted(BAD_INPUTS.glob("*/*")) if file.is_file()]
+
+    def text(self) -> str:
+        """A few pieces, and the canary among them."""
+        pieces = [CANARY, *self.draw.choices(PIECES, k=self.draw.randrange(4))]
+        self.draw.shuffle(pieces)
+        return "".join(pieces)
+
+    def value(self, depth: int = 0) -> Any:
+        """A JSON value of any kind."""
+        kind = self.draw.randrange(9 if depth < 3 else 6)
+        if kind < 3:
+            return self.text()
+        if kind == 3:
+            return self.draw.choice((0, 1, -1, 1000, 1001, 2**53, -(2**63), 10**50, 1.0, 1.5, -0.0, 1e308))
+        if kind == 4:
+            return self.draw.choice((True, False, None))
+        if kind == 5:
+            return self.draw.choice(("in_1", "card_expired", "paid", "ach:R01", "ACH:R01", "bacs:0", "a/b", "a" * 255))
+        if kind == 6:
+            return [self.value(depth + 1) for _ in range(self.draw.randrange(4))]
+        return {self.draw.choice((*FIELDS, self.text())): self.value(depth + 1) for _ in range(self.draw.randrange(5))}
+
+    def body(self) -> bytes:
+        """A named bad input, one with a few bytes changed, an object that is nearly right, or noise."""
+        kind = self.draw.randrange(10)
+        if kind < 2:
+            return self.draw.choice(self.bodies)
+        if kind < 5:
+            return self.mutated(self.draw.choice(self.bodies)[:20_000])
+        if kind < 9:
+            fields = {"invoice_id": f"in_{CANARY}", "failure_code": f"code_{CANARY}"} if kind < 7 else {}
+            for _ in range(self.draw.randrange(3)):
+                fields[self.draw.choice((*FIELDS, self.text()))] = self.value()
+            return json.dumps(fields).encode()
+        return self.draw.randbytes(self.draw.randrange(200)) + CANARY.encode()
+
+    def mutated(self, data: bytes) -> bytes:
+        """`data` with bytes changed, dropped, doubled, and the canary put in."""
+        mutable = bytearray(data)
+        for _ in range(self.draw.randrange(1, 6)):
+            place = self.draw.randrange(len(mutable) + 1)
+            match self.draw.randrange(4):
+                case 0:
+                    mutable[place : place + 1] = self.draw.randbytes(1)
+                case 1:
+                    del mutable[place : place + self.draw.randrange(1, 9)]
+                case 2:
+                    mutable[place:place] = mutable[place : place + 20]
+                case _:
+                    mutable[place:place] = self.draw.choice(PIECES).encode("utf-8", "surrogatepass")
+        return bytes(mutable)
+
+    def event(self) -> dict[str, Any]:
+        """An event as API Gateway could make it: any text where it puts text, any key that it may leave out."""
+        body = self.body()
+        as_text = self.draw.random() < 0.5
+        path = self.draw.choice(PATHS) if self.draw.random() < 0.8 else f"/decisions/{self.text()}"
+        likely = ("POST", "/decide") if self.draw.random() < 0.6 else (self.draw.choice(METHODS), path)
+        headers = {self.draw.choice((*HEADERS, self.text())): self.text() for _ in range(self.draw.randrange(4))}
+        headers |= self.authorization()
+        event: dict[str, Any] = {
+            "version": "2.0",
+            "rawPath": likely[1],
+            "rawQueryString": self.draw.choice((*QUERIES, self.text())),
+            "headers": headers,
+            "requestContext": {
+                "http": {"method": likely[0], "path": likely[1]},
+                "requestId": "request",
+                "stage": self.draw.choice(("$default", "$default", "prod")),
+            },
+            "body": body.decode("utf-8", "surrogateescape") if as_text else base64.b64encode(body).decode(),
+            "isBase64Encoded": not as_text,
+        }
+        if self.draw.random() < 0.1:
+            event["body"] = self.draw.choice((None, "", self.text()))
+        if self.draw.random() < 0.05:
+            del event[self.draw.choice(("body", "headers", "rawQueryString", "isBase64Encoded", "version"))]
+        return event
+
+    def authorization(self) -> dict[str, str]:
+        """Mostly a good token: what stops at the door tests only the door."""
+        kind = self.draw.random()
+        if kind < 0.85:
+            return {"authorization": f"Bearer {self.draw.choice(list(TOKENS))}"}
+        if kind < 0.95:
+            return {self.draw.choice(("authorization", "Authorization")): f"{self.draw.choice(PIECES)} {self.text()}"}
+        return {}
+
+    def request(self) -> bytes:
+        """Raw HTTP/1.1: a good request with bytes changed, or one whose every part is drawn."""
+        body = self.body()
+        token = self.draw.choice(list(TOKENS))
+        good = (
+            f"POST /decide HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer {token}\r\n"
+            f"Content-Type: application/json\r\nContent-Length: {len(body)}\r\nConnection: close\r\n\r\n"
+        ).encode() + body
+        if self.draw.random() < 0.6:
+            return self.mutated(good)
+        lines = [
+            f"{self.draw.choice(METHODS)} {self.draw.choice(PATHS)}?{self.text()} HTTP/{self.draw.choice('0123')}.1"
+        ]
+        lines += [f"{self.draw.choice((*HEADERS, self.text()))}: {self.text()}" for _ in range(self.draw.randrange(6))]
+        return "\r\n".join([*lines, "Connection: close", "", ""]).encode("utf-8", "surrogatepass") + body
+
+
+def take(seed: str, count: int) -> Iterator[dict[str, Any]]:
+    """`count` events."""
+    hostile = Hostile(seed)
+    for _ in range(count):
+        yield hostile.event()

@@ -1,0 +1,144 @@
+"""What the tests run against: a real database that the bootstrap set up, and the local host as `make run` starts it."""
+
+import os
+import re
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+import psycopg
+import pytest
+from psycopg import sql
+
+from paypilot import record
+from paypilot.core.decide import FailedPayment, decide
+from paypilot.database import Connection
+from paypilot.rails import PublishedRails
+from paypilot.rules import current_ruleset
+from paypilot_bootstrap.function import handler as bootstrap
+from scripts.local.postgres import LocalPostgres
+
+ROOT = Path(__file__).parents[2]
+TOKEN, OTHER_TOKEN = "token-of-client-a", "token-of-client-b"
+TOKENS = '{"token-of-client-a": "client-a", "token-of-client-b": "client-b"}'
+
+
+@dataclass(frozen=True)
+class Host:
+    """A running local host. `log` is where its standard error goes."""
+
+    url: str
+    process: subprocess.Popen[str]
+    log: Path
+
+
+@contextmanager
+def running_host(folder: Path, **environment: str) -> Iterator[Host]:
+    """The local host on a free port, with its data in `folder`."""
+    log = folder.parent / f"{folder.name}.log"
+    with log.open("a") as stderr:
+        process = subprocess.Popen(
+            [sys.executable, ROOT / "scripts" / "serve.py"],
+            env={
+                **{name: value for name, value in os.environ.items() if not name.startswith("PG")},
+                "PORT": "0",
+                "PAYPILOT_DATA_DIR": str(folder),
+                "DECISION_API_TOKEN": TOKENS,
+                **environment,
+            },
+            stdout=subprocess.PIPE,
+            stderr=stderr,
+            text=True,
+        )
+    try:
+        assert process.stdout is not None
+        line = process.stdout.readline()
+        ready = re.match(r"ready (http://\S+) ", line)
+        assert ready, f"the host did not start: {log.read_text()}"
+        yield Host(ready[1], process, log)
+    finally:
+        process.terminate()
+        process.communicate()
+
+
+@dataclass(frozen=True)
+class TestDatabase:
+    """A database on `server`, made by `running_postgres`. `service` are the service's libpq variables."""
+
+    __test__ = False
+
+    server: LocalPostgres
+    name: str
+    service: Mapping[str, str]
+
+    def superuser(self) -> "psycopg.Connection[tuple[object, ...]]":
+        """A superuser's connection, which sees every row."""
+        return psycopg.connect(self.server.conninfo(self.name), autocommit=True)
+
+
+def decided(connection: Connection, client: str, invoice: str, code: str = "card_expired") -> record.StoredDecision:
+    """A decision recorded by the service's own statement."""
+    payment = FailedPayment(invoice, code)
+    decision = decide(payment, current_ruleset(), PublishedRails())
+    return record.record_decision(connection, client, record.new_id(), payment, decision, None)
+
+
+def waiting(database: TestDatabase, lock: str) -> None:
+    """Return once somebody waits for a lock of this type in `database`."""
+    with database.superuser() as connection:
+        until(
+            lambda: connection.execute("SELECT FROM pg_locks WHERE NOT granted AND locktype = %s", (lock,)).fetchall()
+        )
+
+
+def until(condition: Callable[[], object], seconds: float = 20) -> None:
+    """Return once `condition` holds; fail if it doesn't within `seconds`."""
+    give_up = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < give_up, "waited in vain"
+        time.sleep(0.01)
+
+
+def blank_database(server: LocalPostgres, name: str = "paypilot") -> None:
+    """An empty database, on a server that has never seen the slice: roles belong to all its databases."""
+    with psycopg.connect(server.conninfo(), autocommit=True) as connection:
+        connection.execute(sql.SQL("DROP DATABASE IF EXISTS {} WITH (FORCE)").format(sql.Identifier(name)))
+        connection.execute("DROP ROLE IF EXISTS paypilot_owner, paypilot_service, paypilot_erasure, paypilot_eraser")
+        connection.execute(sql.SQL("CREATE DATABASE {}").format(sql.Identifier(name)))
+
+
+@contextmanager
+def running_postgres(folder: Path, *options: str) -> Iterator[LocalPostgres]:
+    """A server of a test's own, with nothing of ours in it, stopped at the end."""
+    server = LocalPostgres(folder, *options)
+    server.start()
+    try:
+        yield server
+    finally:
+        server.stop()
+
+
+def bootstrapped(server: LocalPostgres, monkeypatch: pytest.MonkeyPatch) -> TestDatabase:
+    """A fresh database that the bootstrap set up, and the environment by which the service finds it."""
+    blank_database(server)
+    service = service_environment(server, "paypilot")
+    for name, value in service.items():
+        monkeypatch.setenv(name, value)
+    bootstrap({"action": "bootstrap", "master_password": server.password}, None)
+    return TestDatabase(server, "paypilot", service)
+
+
+def service_environment(server: LocalPostgres, database: str) -> dict[str, str]:
+    """The libpq variables by which the service logs in to `database`."""
+    return {
+        "PGHOST": "127.0.0.1",
+        "PGPORT": str(server.port),
+        "PGDATABASE": database,
+        "PGUSER": "paypilot_service",
+        "PGPASSWORD": "password-of-the-service",
+        "PAYPILOT_MASTER_USER": "postgres",
+    }
