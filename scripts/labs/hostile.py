@@ -177,7 +177,7 @@ def _schemathesis(folder: Path, address: str, examples: int) -> Iterator[Finding
 
 def _parser(folder: Path, runs: int) -> Iterable[Finding]:
     if not runs or importlib.util.find_spec("atheris") is None:
-        print("parser: SKIPPED, atheris is not installed (it is in requirements-bench.lock, for Linux)", flush=True)
+        print("parser: SKIPPED, atheris is not installed (it is in requirements/bench.lock, for Linux)", flush=True)
         return
     ran = subprocess.run(
         [

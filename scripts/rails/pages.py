@@ -1,12 +1,8 @@
-"""Print the rail tables: one Markdown and one self-contained HTML page a rail, in docs/rails.
-
-With --check nothing is written, and a page that its table doesn't give any more is named.
-"""
+"""Generate docs/rails: one Markdown and one self-contained HTML page for each rail."""
 
 import argparse
 import html
 import re
-import sys
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -327,18 +323,12 @@ def pages() -> dict[Path, str]:
     return {PAGES / f"{rail.name}.{kind}": make(rail) for rail in rails for kind, make in KINDS.items()}
 
 
-def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--check", action="store_true", help="write nothing; exit 1 and name the pages that are stale")
-    check = parser.parse_args().check
-    stale = [path for path, text in pages().items() if not path.exists() or path.read_text() != text]
-    for path in stale:
-        print(f"{'stale' if check else 'written'}: {path.relative_to(PAGES.parents[1])}")
-        if not check:
-            path.parent.mkdir(parents=True, exist_ok=True)
-            path.write_text(pages()[path])
-    return 1 if check and stale else 0
+def main() -> None:
+    argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter).parse_args()
+    PAGES.mkdir(parents=True, exist_ok=True)
+    for path, text in pages().items():
+        path.write_text(text)
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    main()

@@ -1,6 +1,6 @@
 """Run ministack with what its IAM leaves out put in, and with every decision that it takes written down.
 
-A program of its own, started in the environment of requirements-e2e.lock. What is put in, each because AWS does it and
+A program of its own, started in the environment of requirements/e2e.lock. What is put in, each because AWS does it and
 the deploy identity's policies depend on it: the ARN of the resource where ministack says "*"; the action's name where
 IAM's isn't the API's; tags and tag conditions of EC2; iam:PermissionsBoundary; and the further checks of a call that
 hands a role to a service (iam:PassRole), tags what it makes, or makes something inside a VPC.

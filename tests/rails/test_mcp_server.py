@@ -198,7 +198,7 @@ def test_the_built_wheel_holds_just_the_server_and_the_tables_and_runs_in_a_fres
         "paypilot_rails_mcp.py",
     }
 
-    lock = (REPOSITORY / "requirements-dev.lock").read_text().splitlines()
+    lock = (REPOSITORY / "requirements/dev.lock").read_text().splitlines()
     constraints = tmp_path / "constraints.txt"
     constraints.write_text("\n".join(line.rstrip(" \\") for line in lock if "--hash=" not in line))
     fresh = tmp_path / "fresh"

@@ -1,4 +1,4 @@
-"""The printed pages: current, whole by themselves, and readable by more than eyes."""
+"""The printed pages: whole by themselves, and readable by more than eyes."""
 
 import re
 from html.parser import HTMLParser
@@ -32,25 +32,6 @@ class Outline(HTMLParser):
 
     def handle_decl(self, decl: str) -> None:
         assert decl == "doctype html"
-
-
-@pytest.mark.parametrize("path", rails_pages.pages(), ids=lambda path: path.name)
-def test_a_page_is_what_its_table_gives_today(path: Path) -> None:
-    assert path.read_text() == rails_pages.pages()[path], "run: python scripts/rails/pages.py"
-
-
-def test_the_check_names_a_stale_page_and_writes_nothing(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    monkeypatch.setattr(rails_pages, "PAGES", tmp_path / "docs" / "rails")
-    monkeypatch.setattr("sys.argv", ["rails_pages.py", "--check"])
-    assert rails_pages.main() == 1
-    assert "stale: docs/rails/ach.md" in capsys.readouterr().out
-    assert not list(tmp_path.rglob("*.md"))
-    monkeypatch.setattr("sys.argv", ["rails_pages.py"])
-    assert rails_pages.main() == 0
-    monkeypatch.setattr("sys.argv", ["rails_pages.py", "--check"])
-    assert rails_pages.main() == 0
 
 
 @pytest.mark.parametrize("path", HTML, ids=lambda path: path.name)

@@ -11,45 +11,42 @@ from typing import Any
 import pytest
 
 ROOT = Path(__file__).parents[2]
-MIRROR_SUFFIX = "registry.terraform.io/hashicorp/aws"
+PROVIDER = "registry.terraform.io/hashicorp/aws"
+SOFTWARE = ("/opt", "/srv", "/usr/local", "/usr/share")
 
 
 @functools.cache
 def mirror() -> Path | None:
-    """A filesystem mirror of the provider: TF_PLUGIN_DIR, or one that lies on this machine."""
+    """A filesystem mirror of the provider: TF_PLUGIN_DIR, or one that was installed on this machine.
+
+    The folders of a machine's own software are looked through, because Terraform looks for a mirror in none of them,
+    and a machine without a network to the registry, which CI may have, would skip every test of infra/.
+    """
     if given := os.environ.get("TF_PLUGIN_DIR"):
         return Path(given)
-    found = subprocess.run(
-        ["find", "/", "-xdev", "-maxdepth", "8", "-type", "d", "-path", f"*/{MIRROR_SUFFIX}",
-         "-not", "-path", "*/.terraform/*", "-not", "-path", "*/providers/*", "-not", "-path", "/tmp/*"],
-        capture_output=True,
-        text=True,
-    )  # fmt: skip
-    folders = sorted(found.stdout.split("\n"))
-    return Path(folders[-1].removesuffix(MIRROR_SUFFIX)) if folders[-1] else None
+    found = (path for folder in SOFTWARE for path in sorted(Path(folder).glob(f"*/{PROVIDER}")))
+    return next((path.parents[2] for path in found), None)
 
 
 def environment() -> dict[str, str]:
-    """The environment for Terraform, without what would make it ask, colour or read somebody's configuration."""
+    """The environment for Terraform, without what makes it ask or colour, with its configuration if there is one."""
     kept = {name: value for name, value in os.environ.items() if not name.startswith(("AWS_", "TF_"))}
-    return kept | {
-        "TF_IN_AUTOMATION": "1",
-        "TF_INPUT": "0",
-        "TF_CLI_ARGS": "-no-color",
-        "TF_CLI_CONFIG_FILE": os.devnull,
-    }
+    configuration = os.environ.get("TF_CLI_CONFIG_FILE", "")
+    if Path(configuration).is_file():  # a missing one makes Terraform warn amid its output
+        kept["TF_CLI_CONFIG_FILE"] = configuration
+    return kept | {"TF_IN_AUTOMATION": "1", "TF_INPUT": "0", "TF_CLI_ARGS": "-no-color"}
 
 
 def init(root: Path) -> None:
     """`terraform init` in a copy of a root; skips where there is no Terraform or no provider to be had."""
     if shutil.which("terraform") is None:
-        pytest.skip("NOT TESTED: there is no Terraform on this machine")
+        pytest.skip("NOT TESTED: install Terraform")
     command = ["terraform", f"-chdir={root}", "init", "-backend=false"]
     if mirror():
         command.append(f"-plugin-dir={mirror()}")
     done = subprocess.run(command, env=environment(), capture_output=True, text=True)
     if done.returncode:
-        pytest.skip(f"NOT TESTED: no provider in a mirror (TF_PLUGIN_DIR) or on the network: {done.stderr}")
+        pytest.skip(f"NOT TESTED: set TF_PLUGIN_DIR to a mirror of the provider, or connect: {done.stderr}")
 
 
 def run(root: Path, *arguments: str, extra: dict[str, str] | None = None) -> "subprocess.CompletedProcess[str]":
