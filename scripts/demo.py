@@ -19,7 +19,7 @@ from typing import Any
 import httpx
 import psycopg
 
-from paypilot.core import errors
+from paypilot.http import problems
 from scripts.local.postgres import LocalPostgres
 
 ACME, ZENITH = "token-of-acme", "token-of-zenith"
@@ -189,7 +189,7 @@ def walk_every_gate(walk: Walk) -> None:
     database_down(walk)
     role_tampered_with(walk)
     listings(walk, controls)
-    unwalked = {error.code for error in _concrete(errors.Problem)} - walk.codes
+    unwalked = {problem.code for problem in problems.ALL} - walk.codes
     walk.faults += [f"no step was answered with the code {code}" for code in sorted(unwalked)]
 
 
@@ -418,13 +418,6 @@ def listings(walk: Walk, controls: Sequence[str]) -> None:
     walk.faults += [f"a control is listed as a refusal: {control}" for control in controls if control in listed]
     walk.step("zenith's refusals", "GET /refusals", token=ZENITH, answers="200 entries: 0")
     walk.step("acme's summary", "GET /decisions/outcomes/summary", answers="200 paid: 0, unknown: 6")
-
-
-def _concrete(base: type[errors.Problem]) -> Iterator[type[errors.Problem]]:
-    for error in base.__subclasses__():
-        if "code" in vars(error):
-            yield error
-        yield from _concrete(error)
 
 
 def main(arguments: Sequence[str] | None = None) -> None:

@@ -15,13 +15,13 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
-from paypilot.core.decide import Decision, FailedPayment, decide
-from paypilot.core.errors import Refusal
-from paypilot.core.rails import Registry
-from paypilot.rails import load_registry
-from paypilot.record import StoredDecision
-from paypilot.rules import current_ruleset, published_rulesets
-from paypilot.wire import STRICT_JSON, Request, read_failed_payment
+from paypilot.core.card_table import CardTable
+from paypilot.core.decide import Decision, FailedPayment, apply_rule
+from paypilot.core.rule import Rule
+from paypilot.decisions import StoredDecision, read_failed_payment
+from paypilot.http.body import STRICT_JSON
+from paypilot.http.problems import Refusal
+from paypilot.tables import published_tables
 
 
 class Unexplained(Exception):
@@ -82,8 +82,7 @@ def explain(recorded: object) -> list[str]:
         decision_id, decided_at = uuid.UUID(recorded["decision_id"]), datetime.fromisoformat(recorded["decided_at"])
         if decided_at.tzinfo is None:
             raise ValueError("no time zone")
-        values = {**payment._asdict(), **decision._asdict()}
-        expected = StoredDecision(decision_id=decision_id, decided_at=decided_at, **values).fields()
+        expected = StoredDecision(decision_id, payment, decision, decided_at).fields()
     except (AttributeError, KeyError, OverflowError, TypeError, ValueError) as error:
         raise Unexplained(
             "decision_id and decided_at are a UUID and a time with its zone, as the record has"
@@ -107,36 +106,33 @@ def read_payment(recorded: Mapping[str, Any]) -> FailedPayment:
     """What was asked, read as the service reads it. Raises `Unexplained`."""
     asked = {name: recorded[name] for name in FailedPayment._fields if name in recorded}
     try:
-        return read_failed_payment(Request("POST", "/decide", "", {}, json.dumps(asked), False, ""))
+        return read_failed_payment(asked)
     except Refusal as refusal:
         raise Unexplained(f"nothing was decided for such a request. {refusal.detail}") from refusal
 
 
 def decide_again(payment: FailedPayment, version: object) -> tuple[Decision, list[tuple[str, str]]]:
     """The decision by the table of `version`, and that table's reasons for it. Raises `Unexplained`."""
-    rulesets, registry = published_rulesets(), load_registry()
-    ruleset = rulesets.get(version) if isinstance(version, str) else None
-    rail = registry.versions.get(version) if isinstance(version, str) else None
-    if ruleset is None and rail is None:
+    tables = published_tables()
+    table = tables.versions.get(version) if isinstance(version, str) else None
+    if table is None:
         raise Unexplained("no published table has the version that it names")
-    try:
-        decision = decide(payment, ruleset or current_ruleset(), Registry([rail.document]) if rail else registry)
-    except Refusal as refusal:
-        raise Unexplained(f"its failure code is refused, and never decided. {refusal.detail}") from refusal
-    if decision.rules_version != version:
+    rule = table.rule(payment.failure_code, payment.attempt)
+    if tables.name_for(payment.failure_code) != table.name:
         raise Unexplained("the table of the version that it names doesn't answer for its failure code")
-    if rail is None:
-        rule = rulesets[decision.rules_version].rules.get(decision.rule, rulesets[decision.rules_version].default)
-        return decision, [("why", rule.why), ("source", rule.source)]
-    answer = rail.lookup(payment.failure_code.partition(":")[2])
-    row = next(row for row in rail.decisions() if row.row == answer.row)
-    sources = "; ".join(f"{source.title}, {source.address}" for source in answer.sources or row.sources)
-    reasons = [("why", row.why), ("says", answer.reason), ("source", sources)]
-    if answer.limit and decision.rail and decision.rail["limit_used_up"]:
-        used_up = (
-            f"attempt {payment.attempt}: the {answer.limit.reinitiations} reinitiations are used up, and it may not"
-        )
-        reasons.insert(0, ("limit", f"{used_up} go again. What follows is what the table says before that."))
+    if not isinstance(rule, Rule):
+        raise Unexplained(f"its failure code is refused, and never decided. {rule.detail}")
+    decision = apply_rule(rule, payment)
+    if isinstance(table, CardTable):
+        row = table.rows[decision.rule]
+        return decision, [("why", row["why"]), ("source", row["source"])]
+    answer = table.answer(payment.failure_code.removeprefix(f"{table.name}:"))
+    disposition = next(each for each in table.dispositions() if each["row"] == answer["row"])
+    sources = "; ".join(f"{each['title']}, {each['address']}" for each in answer["sources"] or disposition["sources"])
+    reasons = [("why", disposition["why"]), ("says", answer["reason"]), ("source", sources)]
+    if answer["limit"] and decision.rail and decision.rail["limit_used_up"]:
+        used_up = f"attempt {payment.attempt}: the {answer['limit']['reinitiations']} reinitiations are used up, and it"
+        reasons.insert(0, ("limit", f"{used_up} may not go again. What follows is what the table says before that."))
     return decision, reasons
 
 

@@ -11,7 +11,7 @@ import psycopg
 from aws_lambda_powertools import Logger
 from aws_lambda_powertools.metrics import EphemeralMetrics, MetricUnit
 
-from paypilot.database import connect
+from paypilot.record.database import connect
 from paypilot.settings import read_settings
 from paypilot_bootstrap.migrate import migrate
 from paypilot_bootstrap.prove import Proof, as_data, prove, prove_owner

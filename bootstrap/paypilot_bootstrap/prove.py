@@ -18,11 +18,13 @@ from typing import Any, LiteralString
 import psycopg
 from psycopg import sql
 
-from paypilot import record
-from paypilot.core.decide import FailedPayment, decide
-from paypilot.core.rails import Registry
-from paypilot.database import Connection
-from paypilot.rules import current_ruleset
+from paypilot import decisions, outcomes, refusals
+from paypilot.core.decide import FailedPayment, apply_rule
+from paypilot.http.page import Page
+from paypilot.http.problems import InvalidJson
+from paypilot.record.database import Connection
+from paypilot.record.rows import SET_CLIENT, Record, new_id
+from paypilot.tables import published_tables
 
 DENIED = "42501"
 PROVER, OTHER_CLIENT = "paypilot-proof", "paypilot-proof-other"
@@ -230,7 +232,7 @@ def _rolled_back(connection: psycopg.Connection[Any]) -> Iterator[None]:
 
 
 def _set_client(connection: Connection, client_id: str) -> None:
-    connection.execute(record.SET_CLIENT, (client_id,))
+    connection.execute(SET_CLIENT, {"client": client_id})
 
 
 def _sqlstate(connection: psycopg.Connection[Any], statement: LiteralString | sql.Composed) -> str:
@@ -262,21 +264,23 @@ def _tried(connection: Connection, steps: Callable[[], str]) -> str:
 
 
 def _write_a_row_of_each(connection: Connection, client_id: str) -> None:
+    record = Record(lambda work: work(connection), client_id)
     payment = FailedPayment("proof", "card_expired")
-    decision = decide(payment, current_ruleset(), Registry([]))
-    record.record_decision(connection, client_id, record.new_id(), payment, decision, None)
-    record.record_outcome(connection, client_id, record.new_id(), "proof", "paid", "proof")
-    record.record_refusal(connection, client_id, record.new_id(), "proof", "proof", "proof")
+    decision = apply_rule(published_tables().card.rule(payment.failure_code, payment.attempt), payment)
+    decisions.record_decision(record, new_id(), payment, decision, None)
+    outcomes.record_outcome(record, new_id(), "proof", outcomes.OutcomeReport("paid", "proof"))
+    refusals.record_refusal(record, "proof", InvalidJson("proof"))
 
 
 def _control(connection: Connection, when: str) -> Proof:
     def write_and_read() -> str:
         _write_a_row_of_each(connection, PROVER)
-        history = record.read_history(connection, PROVER, "proof", limit=1, after=None)
-        refusals, _ = record.read_refusals(connection, PROVER, limit=1, after=None, kind="refusal")
-        summary = record.read_summary(connection, PROVER)
-        decided = 0 if history is None else len(history.decisions)
-        return f"{decided} decision, {len(refusals)} refusal, {sum(row[2] for row in summary)} paid"
+        record = Record(lambda work: work(connection), PROVER)
+        page = Page(limit=1, after=None, kind="refusal", mark=b"")
+        _, decided = decisions.read_history(record, "proof", page)
+        refused = refusals.read_refusals(record, page)
+        paid = sum(row[2] for row in outcomes.read_summary(record))
+        return f"{len(decided)} decision, {len(refused)} refusal, {paid} paid"
 
     name = f"control {when}: its own rows are written and read"
     return Proof(name, "1 decision, 1 refusal, 1 paid", _tried(connection, write_and_read))

@@ -1,68 +1,96 @@
-"""Host 1: an API Gateway event in, the service's answer out."""
+"""The Lambda entry point: an API Gateway event in, an answer out."""
 
 import os
+import time
+from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
-from paypilot import telemetry, wire
-from paypilot.core import errors
-from paypilot.database import LONGEST_WAIT_SECONDS, Database, PrivilegeDenied
-from paypilot.rails import PublishedRails
-from paypilot.rules import current_ruleset
-from paypilot.service import Service, answer, route_name
+from paypilot import telemetry
+from paypilot.call import Access, Call, Published
+from paypilot.http.auth import authenticate
+from paypilot.http.problems import AuditUnavailable, Internal, Problem, Refusal, problem_response
+from paypilot.http.request import read_event
+from paypilot.http.response import Response, write_event_response
+from paypilot.record.database import WAIT_SECONDS_MAX, Database, PrivilegeDenied, RecordUnavailable
+from paypilot.record.rows import Record
+from paypilot.refusals import record_refusal
+from paypilot.routes import match_route
 from paypilot.settings import read_settings
+from paypilot.tables import published_tables
 
 # What the answer itself takes after the database has had its time.
 SECONDS_TO_ANSWER = 0.5
 
-NOT_CARRIED_OUT = "The request was not carried out. Its id tells its log line."
+TRY_AGAIN = (
+    "The record cannot be written or read now, so there is no answer. Try again: with the same Idempotency-Key or "
+    "report_key nothing is done twice."
+)
+NOT_CARRIED_OUT = "The request failed. Quote request_id to find it in the logs."
 
 PACKAGE = Path(__file__).parent
 
 
-def _build_commit() -> str:
+def _published() -> Published:
     commit = PACKAGE / "COMMIT"
-    return commit.read_text().strip() if commit.exists() else "unknown"
-
-
-def _service() -> Service:
-    settings = read_settings(os.environ)
-    return Service(
-        settings=settings,
-        ruleset=current_ruleset(),
-        rails=PublishedRails(),
-        database=Database(iam_login=settings.iam_login),
-        commit=_build_commit(),
+    published = Published(
+        tables=published_tables(),
+        commit=commit.read_text().strip() if commit.exists() else "unknown",
         openapi=(PACKAGE / "openapi.json").read_bytes(),
     )
+    # No function starts without a table that decides.
+    _ = published.tables.card
+    return published
 
 
-service = _service()
+settings = read_settings(os.environ)
+published = _published()
+database = Database(iam_login=settings.iam_login)
 
 
-def handler(event: dict[str, Any], context: Any) -> dict[str, Any]:
-    """The Lambda entry point, for HTTP API events of payload format 2.0."""
-    request = wire.read_event(event)
+def handler(event: Any, context: Any) -> dict[str, Any]:
+    """Answer an HTTP API event of payload format 2.0."""
+    request = read_event(event)
+    route_name = "none"
     try:
-        response = answer(service, request, _seconds_left(context))
-    except errors.AuditUnavailable as problem:
-        response = _failed(request, problem, problem.__cause__, "AuditUnavailable")
-    except errors.Problem as problem:
-        response = wire.problem_response(problem, request.request_id)
-    except PrivilegeDenied as error:
-        response = _failed(request, errors.Internal(NOT_CARRIED_OUT), error.__cause__, "PrivilegeDenied")
+        route, parameters = match_route(request.method, request.path)
+        route_name = route.name
+        deadline = time.monotonic() + min(_seconds_left(context), WAIT_SECONDS_MAX)
+        response = answer(Call(route, request, parameters, published, Record(_no_client, "")), deadline)
+    except Problem as problem:
+        response = problem_response(problem)
+    except RecordUnavailable as error:
+        telemetry.log_failure(request, error.__cause__, "AuditUnavailable")
+        response = problem_response(AuditUnavailable(TRY_AGAIN))
     except Exception as error:
-        response = _failed(request, errors.Internal(NOT_CARRIED_OUT), error, "Unforeseen")
-    facts = {"route": route_name(request.method, request.path), **response.facts}
-    telemetry.tell_answer(request, response._replace(facts=facts))
-    return wire.write_event_response(response, request)
+        denied = isinstance(error, PrivilegeDenied)
+        cause, metric = (error.__cause__, "PrivilegeDenied") if denied else (error, "Unforeseen")
+        telemetry.log_failure(request, cause, metric)
+        response = problem_response(Internal(NOT_CARRIED_OUT, request_id=request.request_id))
+    telemetry.log_answer(request, route_name, response)
+    return write_event_response(response, request)
 
 
-def _failed(request: wire.Request, problem: errors.Problem, cause: BaseException | None, metric: str) -> wire.Response:
-    telemetry.tell_failure(request, cause, metric)
-    return wire.problem_response(problem, request.request_id)
+def answer(call: Call, deadline: float) -> Response:
+    """The answer at a route, after the route's own access check. Raises a `Problem`.
+
+    `deadline` is in seconds of `time.monotonic`. What a client's request is refused for is recorded.
+    """
+    if call.route.access is Access.PUBLIC:
+        return call.route.handler(call)
+    client_id = authenticate(settings.clients, call.request)
+    call = call._replace(record=Record(partial(database.run, deadline=deadline), client_id))
+    try:
+        return call.route.handler(call)
+    except Refusal as refusal:
+        record_refusal(call.record, call.route.name, refusal)
+        raise
+
+
+def _no_client(work: object) -> NoReturn:
+    raise LookupError("a public route has no client, and so no record")
 
 
 def _seconds_left(context: Any) -> float:
     remaining = getattr(context, "get_remaining_time_in_millis", None)
-    return LONGEST_WAIT_SECONDS if remaining is None else remaining() / 1000 - SECONDS_TO_ANSWER
+    return WAIT_SECONDS_MAX if remaining is None else remaining() / 1000 - SECONDS_TO_ANSWER

@@ -7,17 +7,17 @@ to the error classes, and schemathesis holds the running server to the document.
 import argparse
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from pydantic import BaseModel
 from pydantic.json_schema import GenerateJsonSchema, JsonSchemaMode, models_json_schema
 
-from paypilot.core import errors
-from paypilot.rail_routes import CACHE_CONTROL
-from paypilot.rails import load_registry
-from paypilot.rules import current_ruleset
+from paypilot.core.rail_table import PERSON_RULE
+from paypilot.http import problems as errors
+from paypilot.rails import CACHE_SECONDS
+from paypilot.tables import published_tables
 from scripts.contract import models
 from scripts.contract import rails as rail_models
 from scripts.contract.wire import Wire
@@ -98,7 +98,7 @@ DECISION = {
         {"gate": "rules_table", "result": "matched"},
         {"gate": "audit", "result": "recorded"},
     ],
-    "rules_version": current_ruleset().version,
+    "rules_version": published_tables().card.version,
     "decided_at": "2026-11-30T09:00:00.123456Z",
 }
 OUTCOME = {
@@ -182,14 +182,15 @@ BODY_PROBLEMS: set[ProblemClass] = {
 # What no operation lists, because a client that keeps to this document never meets them.
 OFF_THE_MAP: tuple[ProblemClass, ...] = (errors.NotFound, errors.MethodNotAllowed)
 
-RAILS = load_registry()
+TABLES = published_tables()
+ACH = next(rail for rail in TABLES.rails if rail.name == "ach")
 RAIL = {
     "rail": "ach",
     "name": "ACH",
-    "scope": RAILS.rails["ach"].document["scope"],
-    "published": RAILS.rails["ach"].document["published"],
-    "version": RAILS.rails["ach"].version,
-    "codes": len(RAILS.rails["ach"].document["codes"]),
+    "scope": ACH.document["scope"],
+    "published": ACH.document["published"],
+    "version": ACH.version,
+    "codes": len(ACH.document["codes"]),
     "refuses": False,
 }
 CODE_DESCRIPTION = """\
@@ -298,7 +299,7 @@ OPERATIONS = (
         "rails",
         "The rails, each with its version",
         kept(
-            Answer("All of them.", rail_models.Rails, {"rails": [RAIL], "person_rule": RAILS.person_rule}, KEPT),
+            Answer("All of them.", rail_models.Rails, {"rails": [RAIL], "person_rule": PERSON_RULE}, KEPT),
         ),
         parameters=("If-None-Match",),
         public=True,
@@ -316,7 +317,7 @@ OPERATIONS = (
         "GET /rails/{rail}/codes/{code}",
         "return_code",
         "What may happen next to a debit that came back with this code",
-        kept(Answer("The table's answer.", rail_models.RailAnswer, asdict(RAILS.lookup("ach", "R11")), KEPT)),
+        kept(Answer("The table's answer.", rail_models.RailAnswer, ACH.answer("R11"), KEPT)),
         description=CODE_DESCRIPTION,
         parameters=("rail", "code", "If-None-Match"),
         problems=(errors.NotFound, errors.NotARailCode, errors.RailRefused),
@@ -343,7 +344,7 @@ PARAMETERS: Mapping[str, Schema] = {
         "cursor of another invoice, client or kind. Whether it is one of the invoice's is asked after the invoice.",
         "schema": {"type": "string", "pattern": models.CURSOR},
     },
-    "rail": {"in": "path", "required": True, "schema": {"enum": sorted(RAILS.rails)}, "example": "ach"},
+    "rail": {"in": "path", "required": True, "schema": {"enum": TABLES.rail_names}, "example": "ach"},
     "code": {
         "in": "path",
         "required": True,
@@ -367,7 +368,7 @@ HEADERS: Mapping[str, Schema] = {
     "cache-control": {"required": True, "schema": {"const": "no-store"}},
     "x-content-type-options": {"required": True, "schema": {"const": "nosniff"}},
     "x-request-id": {"required": True, "description": "API Gateway's id, or the host's.", "schema": TEXT},
-    "public-cache-control": {"required": True, "schema": {"const": CACHE_CONTROL}},
+    "public-cache-control": {"required": True, "schema": {"const": f"public, max-age={CACHE_SECONDS}"}},
     "etag": {
         "required": True,
         "description": "The digest of the table that answers, quoted.",

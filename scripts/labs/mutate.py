@@ -13,7 +13,7 @@ from collections import Counter
 from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
-MUTATED = ("paypilot/core/*", "paypilot/wire.py")
+MUTATED = ("paypilot/core/*", "paypilot/http/*")
 # Those whose subject is mutated. The rest start processes or databases, and would be run for every change.
 TESTS = (
     "test_canonical",

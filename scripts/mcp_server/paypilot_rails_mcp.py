@@ -10,14 +10,16 @@ from mcp.server.mcpserver.exceptions import ToolError
 from mcp.types import CallToolResult, InputRequiredResult, ToolAnnotations
 from pydantic import Field, ValidationError
 
-from paypilot.core.errors import Problem, RailRefused
-from paypilot.core.rails import PERSON_RULE, Answer, DecisionRow, WhyRefused, policy_at
-from paypilot.rails import load_registry
+from paypilot.core.rail_table import PERSON_RULE, RailTable, policy_at
+from paypilot.core.rail_types import Answer, Disposition, RailRefusal
+from paypilot.core.rule import NotACode, TableRefuses
+from paypilot.core.tables import NoTable
+from paypilot.tables import published_tables
 
-REGISTRY = load_registry()
+TABLES = published_tables()
 READ_ONLY = ToolAnnotations(read_only_hint=True, open_world_hint=False)
 
-RailName = Annotated[str, Field(description="The payment rail.", json_schema_extra={"enum": [*sorted(REGISTRY.rails)]})]
+RailName = Annotated[str, Field(description="The payment rail.", json_schema_extra={"enum": [*TABLES.rail_names]})]
 Code = Annotated[str, Field(description="The return code exactly as the bank sent it, such as R01 or AM04.")]
 Attempt = Annotated[int, Field(ge=1, le=1000, description="How often this entry has failed; 1 is the first.")]
 
@@ -64,8 +66,8 @@ class Decisions:
     version: str
     person_rule: str
     fall_through_row: int | None
-    decisions: list[DecisionRow]
-    refusal: WhyRefused | None
+    decisions: list[Disposition]
+    refusal: RailRefusal | None
 
 
 @dataclass(frozen=True)
@@ -79,19 +81,19 @@ class Explanation:
 @server.tool(title="Look up a return code", annotations=READ_ONLY, structured_output=True)
 def lookup_return_code(code: Code, rail: RailName = "ach") -> Answer:
     """Whether a returned bank debit may go again, and what must change first. An unlisted code never may."""
-    try:
-        return REGISTRY.lookup(rail, code)
-    except Problem as problem:
-        raise ToolError(_refused(problem)) from problem
+    answer = _rail(rail).look_up(code)
+    if isinstance(answer, NotACode):
+        raise ToolError(f"not_a_rail_code: {answer.detail}")
+    if isinstance(answer, TableRefuses):
+        # What would change it is what an agent can act on.
+        raise ToolError(f"rail_refused: {answer.detail} What would change it: {answer.why['what_would_change_it']}")
+    return answer
 
 
 @server.tool(title="List a rail's decisions", annotations=READ_ONLY, structured_output=True)
 def list_decisions(rail: RailName = "ach") -> Decisions:
     """Every decision that a rail knows, with the codes that reach it; or why the rail refuses."""
-    try:
-        found = REGISTRY.rail(rail)
-    except Problem as problem:
-        raise ToolError(_refused(problem)) from problem
+    found = _rail(rail)
     return Decisions(
         rail=found.name,
         name=found.document["name"],
@@ -99,7 +101,7 @@ def list_decisions(rail: RailName = "ach") -> Decisions:
         version=found.version,
         person_rule=PERSON_RULE,
         fall_through_row=found.document["fall_through_row"],
-        decisions=found.decisions(),
+        decisions=found.dispositions(),
         refusal=found.refusal,
     )
 
@@ -108,43 +110,43 @@ def list_decisions(rail: RailName = "ach") -> Decisions:
 def explain(code: Code, rail: RailName = "ach", attempt: Attempt = 1) -> Explanation:
     """The answer for a return code in sentences, with what sources disagree about and where it was read."""
     answer = lookup_return_code(code, rail)
-    row = next(row for row in REGISTRY.rail(rail).decisions() if row.row == answer.row)
-    policy, limit = policy_at(answer, attempt), answer.limit
-    when = f"in {policy.retry_in_days} days" if policy.retry_in_days else "no retry"
-    now = f"PayPilot's own policy after failure {attempt}: {policy.action}, {when}."
-    sentences = [f"{rail} {answer.code}: {answer.title or 'no title known'}."]
-    used_up = limit is not None and policy == limit.when_used_up
+    row = next(row for row in _rail(rail).dispositions() if row["row"] == answer["row"])
+    policy, limit = policy_at(answer, attempt), answer["limit"]
+    when = f"in {policy['retry_in_days']} days" if policy["retry_in_days"] else "no retry"
+    now = f"PayPilot's own policy after failure {attempt}: {policy['action']}, {when}."
+    sentences = [f"{rail} {answer['code']}: {answer['title'] or 'no title known'}."]
+    used_up = limit is not None and policy == limit["when_used_up"]
     if limit and used_up:
-        ended = f"At failure {attempt} its {limit.reinitiations} reinitiations are used up: it may not go again."
+        ended = f"At failure {attempt} its {limit['reinitiations']} reinitiations are used up: it may not go again."
         sentences += [ended, now, "Before that the table says:"]
-    sentences.append(answer.reason)
-    if answer.matched:
-        sentences.append(row.why)
+    sentences.append(answer["reason"])
+    if answer["matched"]:
+        sentences.append(row["why"])
     if limit:
-        most = f"At most {limit.reinitiations} reinitiations within {limit.within_days} days"
-        sentences.append(f"{most} of {limit.counted_from}.")
-    if answer.family:
-        sentences.append(f"Family: {answer.family}.")
-    if answer.refund_window:
-        sentences.append(f"Refund window: {answer.refund_window}.")
-    if answer.suggested_action:
-        sentences.append(f"Suggested by the sources: {answer.suggested_action}")
-    if answer.note:
-        sentences.append(answer.note)
-    for each in answer.disagreements:
-        sentences.append(f"Sources disagree about {each.about}. Taken: {each.taken}")
+        most = f"At most {limit['reinitiations']} reinitiations within {limit['within_days']} days"
+        sentences.append(f"{most} of {limit['counted_from']}.")
+    if answer["family"]:
+        sentences.append(f"Family: {answer['family']}.")
+    if answer["refund_window"]:
+        sentences.append(f"Refund window: {answer['refund_window']}.")
+    if answer["suggested_action"]:
+        sentences.append(f"Suggested by the sources: {answer['suggested_action']}")
+    if answer["note"]:
+        sentences.append(answer["note"])
+    for each in answer["disagreements"]:
+        sentences.append(f"Sources disagree about {each['about']}. Taken: {each['taken']}")
     if not used_up:
         sentences.append(now)
-    if answer.sources:
-        sentences.append(f"Sources: {'; '.join(source.title for source in answer.sources)}.")
+    if answer["sources"]:
+        sentences.append(f"Sources: {'; '.join(source['title'] for source in answer['sources'])}.")
     return Explanation(" ".join(sentences), answer)
 
 
-def _refused(problem: Problem) -> str:
-    """A refusal by its name, and what would change it where the rail says so."""
-    if isinstance(problem, RailRefused):
-        return f"{problem.code}: {problem.detail} What would change it: {problem.why.what_would_change_it}"
-    return f"{problem.code}: {problem.detail}"
+def _rail(name: str) -> RailTable:
+    rail = TABLES.rail(name)
+    if isinstance(rail, NoTable):
+        raise ToolError(f"not_found: {rail.detail}")
+    return rail
 
 
 def main() -> None:

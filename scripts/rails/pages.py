@@ -7,8 +7,9 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from paypilot.core.rails import PERSON_RULE, Answer, DecisionRow, Disagreement, Limit, Rail
-from paypilot.rails import load_registry
+from paypilot.core.rail_table import PERSON_RULE, RailTable
+from paypilot.core.rail_types import Answer, Disagreement, Disposition, Limit, Source
+from paypilot.tables import published_tables
 
 PAGES = Path(__file__).parents[2] / "docs" / "rails"
 
@@ -59,25 +60,25 @@ class Table:
 Block = Heading | str | Facts | Items | Table
 
 
-def page(rail: Rail) -> Iterator[Block]:
+def page(rail: RailTable) -> Iterator[Block]:
     """What a rail's page says, in order."""
     document = rail.document
     yield Heading(1, f"{document['name']}: what may happen next to a failed debit")
     yield f"{document['scope']} The question it answers: {document['question'][0].lower()}{document['question'][1:]}"
     yield Facts([("Published", document["published"]), ("Version", f"`{rail.version}`")])
     yield from _refusal(rail)
-    if decisions := rail.decisions():
+    if decisions := rail.dispositions():
         yield Heading(2, "The decisions", "decisions")
         yield Table(
             "By what has to change before this debit can exist again",
             ["Row", "Goes again", "What has to change first", "A person acts first", "Codes"],
             [
                 [
-                    str(row.row),
-                    WORDS[row.goes_again],
-                    WORDS[row.changes_first],
-                    "yes" if row.a_person_acts_first else "no",
-                    " ".join(f"`{code}`" for code in row.codes),
+                    str(row["row"]),
+                    WORDS[row["goes_again"]],
+                    WORDS[row["changes_first"]],
+                    "yes" if row["a_person_acts_first"] else "no",
+                    " ".join(f"`{code}`" for code in row["codes"]),
                 ]
                 for row in decisions
             ],
@@ -106,68 +107,75 @@ def page(rail: Rail) -> Iterator[Block]:
     )
 
 
-def _refusal(rail: Rail) -> Iterator[Block]:
+def _refusal(rail: RailTable) -> Iterator[Block]:
     if rail.refusal is None:
         return
     yield Heading(2, "Every lookup is refused", "refusal")
-    yield rail.refusal.why
-    yield Facts([("What would change it", rail.refusal.what_would_change_it), ("Until then", rail.refusal.until_then)])
+    yield rail.refusal["why"]
+    until_then = rail.refusal["until_then"]
+    yield Facts([("What would change it", rail.refusal["what_would_change_it"]), ("Until then", until_then)])
     yield Heading(2, "What may be cited at second hand", "second-hand")
     yield "None of this is the scheme's own published word, and no lookup answers by it."
     yield Table(
         "Second-hand statements",
         ["About", "What is said", "Sources"],
         [
-            [each.about, " ".join([each.says, *map(_disagreement, each.disagreements)]), _links(each.sources)]
-            for each in rail.refusal.may_be_cited
+            [
+                each["about"],
+                " ".join([each["says"], *map(_disagreement, each["disagreements"])]),
+                _links(each["sources"]),
+            ]
+            for each in rail.refusal["may_be_cited"]
         ],
     )
 
 
-def _decision(rail: Rail, row: DecisionRow) -> Iterator[Block]:
-    yield Heading(2, f"Row {row.row}: {row.summary.rstrip('.')}", f"row-{row.row}")
-    yield f"{row.why} {_cite(source.id for source in row.sources)}"
-    days = row.policy.retry_in_days
-    policy = f"`{row.policy.action}`, tone `{row.policy.tone}`, " + (f"again in {days} days" if days else "no retry")
-    yield Facts([*_limit(row.limit), ("PayPilot's policy", policy)])
-    answers = [rail.lookup(code) for code in row.codes]
-    timed = any(answer.return_window for answer in answers)
+def _decision(rail: RailTable, row: Disposition) -> Iterator[Block]:
+    yield Heading(2, f"Row {row['row']}: {row['summary'].rstrip('.')}", f"row-{row['row']}")
+    yield f"{row['why']} {_cite(source['id'] for source in row['sources'])}"
+    days = row["policy"]["retry_in_days"]
+    again = f"again in {days} days" if days else "no retry"
+    policy = f"`{row['policy']['action']}`, tone `{row['policy']['tone']}`, {again}"
+    yield Facts([*_limit(row["limit"]), ("PayPilot's policy", policy)])
+    answers = [rail.answer(code) for code in row["codes"]]
+    timed = any(answer["return_window"] for answer in answers)
     yield Table(
-        f"The codes of row {row.row}",
+        f"The codes of row {row['row']}",
         ["Code", "Meaning", "Suggested next step", "Returned within" if timed else "R-transactions", "Sources"],
         [_code(answer) for answer in answers],
     )
-    if disputed := [(answer.code, each) for answer in answers for each in answer.disagreements]:
+    if disputed := [(answer["code"], each) for answer in answers for each in answer["disagreements"]]:
         yield Facts([(f"On `{code}`", _disagreement(each)) for code, each in disputed])
 
 
 def _code(answer: Answer) -> list[str]:
-    meaning = [f"{answer.title}."]
-    if answer.family:
-        meaning.append(f"Family: {answer.family}.")
-    if answer.refund_window:
-        meaning.append(f"Refund window: {answer.refund_window}.")
-    if answer.note:
-        meaning.append(answer.note)
-    when = answer.return_window or ", ".join(answer.r_types) or "not stated"
-    sources = _links(source.id for source in answer.sources)
-    return [f"`{answer.code}`", " ".join(meaning), answer.suggested_action or "none stated", when, sources]
+    meaning = [f"{answer['title']}."]
+    if answer["family"]:
+        meaning.append(f"Family: {answer['family']}.")
+    if answer["refund_window"]:
+        meaning.append(f"Refund window: {answer['refund_window']}.")
+    if answer["note"]:
+        meaning.append(answer["note"])
+    when = answer["return_window"] or ", ".join(answer["r_types"]) or "not stated"
+    sources = _links(source["id"] for source in answer["sources"])
+    return [f"`{answer['code']}`", " ".join(meaning), answer["suggested_action"] or "none stated", when, sources]
 
 
 def _limit(limit: Limit | None) -> list[tuple[str, str]]:
     if limit is None:
         return []
     most = (
-        f"At most {limit.reinitiations} reinitiations within {limit.within_days} days of {limit.counted_from}, "
-        f"counting {limit.counts}; the same {', '.join(limit.must_match)}; described `{limit.entry_description}`."
+        f"At most {limit['reinitiations']} reinitiations within {limit['within_days']} days of "
+        f"{limit['counted_from']}, counting {limit['counts']}; the same {', '.join(limit['must_match'])}; "
+        f"described `{limit['entry_description']}`."
     )
-    text = " ".join([most, *map(_disagreement, limit.disagreements), _cite(limit.sources)])
-    return [("Limit", text), ("When it is used up", f"`{limit.when_used_up.action}`, no retry")]
+    text = " ".join([most, *map(_disagreement, limit["disagreements"]), _cite(limit["sources"])])
+    return [("Limit", text), ("When it is used up", f"`{limit['when_used_up']['action']}`, no retry")]
 
 
 def _disagreement(each: Disagreement) -> str:
-    sides = "; ".join(f"{side.says} {_cite(side.sources)}" for side in each.sides)
-    return f"Sources disagree about {each.about}: {sides}. Taken: {each.taken}"
+    sides = "; ".join(f"{side['says']} {_cite(side['sources'])}" for side in each["sides"])
+    return f"Sources disagree about {each['about']}: {sides}. Taken: {each['taken']}"
 
 
 def _cite(ids: Iterable[str]) -> str:
@@ -178,11 +186,11 @@ def _links(ids: Iterable[str]) -> str:
     return ", ".join(f"[{each}](#{each})" for each in ids)
 
 
-def _linked(source: dict[str, str]) -> str:
+def _linked(source: Source) -> str:
     return f"[{source['title']}]({source['address']})." if source["address"] else f"{source['title']}."
 
 
-def markdown(rail: Rail) -> str:
+def markdown(rail: RailTable) -> str:
     lines = ["<!-- Made by scripts/rails/pages.py from the published table: change the table, not this page. -->"]
     for block in page(rail):
         lines.append("")
@@ -204,7 +212,7 @@ def _row(cells: list[str]) -> str:
     return f"| {' | '.join(cells)} |"
 
 
-def html_page(rail: Rail) -> str:
+def html_page(rail: RailTable) -> str:
     body: list[str] = []
     title = ""
     for block in page(rail):
@@ -314,12 +322,12 @@ PAGE = """<!doctype html>
 </html>
 """
 
-KINDS: dict[str, Callable[[Rail], str]] = {"md": markdown, "html": html_page}
+KINDS: dict[str, Callable[[RailTable], str]] = {"md": markdown, "html": html_page}
 
 
 def pages() -> dict[Path, str]:
     """Every page by its path."""
-    rails = load_registry().rails.values()
+    rails = published_tables().rails
     return {PAGES / f"{rail.name}.{kind}": make(rail) for rail in rails for kind, make in KINDS.items()}
 
 

@@ -18,14 +18,12 @@ from aws_lambda_powertools.utilities.typing import LambdaContext
 from pydantic import BaseModel, ConfigDict, Field
 
 from paypilot.core.decide import FailedPayment, decide
-from paypilot.rails import PublishedRails
-from paypilot.rules import current_ruleset
+from paypilot.tables import published_tables
 
 logger = Logger()
 metrics = Metrics()
 app = APIGatewayHttpResolver(enable_validation=True)
-ruleset = current_ruleset()
-rails = PublishedRails()
+tables = published_tables()
 token_digest = hashlib.sha256(os.environ["BENCH_TOKEN"].encode()).hexdigest()
 connection = None
 
@@ -80,7 +78,7 @@ VALUES (%s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s) RETURNING decide
 def decide_payment(request: DecideRequest) -> DecideResponse:
     """Decide, insert, answer."""
     payment = FailedPayment(request.invoice_id, request.failure_code, request.attempt, request.prior_failures)
-    decision = decide(payment, ruleset, rails)
+    decision = decide(payment, tables)
     decision_id = uuid.uuid4()
     row = (
         database()

@@ -9,7 +9,7 @@ import psycopg
 import pytest
 
 from paypilot import record
-from paypilot.database import connect
+from paypilot.record.database import connect
 from paypilot_bootstrap import migrate as migrations
 from paypilot_bootstrap.function import handler as bootstrap
 from paypilot_bootstrap.migrate import MigrationError, migrate

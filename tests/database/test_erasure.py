@@ -10,7 +10,7 @@ import pytest
 from psycopg import errors as postgres
 
 from paypilot import record
-from paypilot.database import Connection, connect
+from paypilot.record.database import Connection, connect
 from support.slice import TestDatabase, decided, waiting
 
 CLIENT, OTHER = "client-a", "client-b"

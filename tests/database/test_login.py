@@ -28,8 +28,8 @@ from hypothesis import strategies as st
 
 from paypilot import function
 from paypilot.core.errors import AuditUnavailable
-from paypilot.database import LONGEST_WAIT_SECONDS, Database, PrivilegeDenied, connect
-from paypilot.iam_login import database_token
+from paypilot.record.database import WAIT_SECONDS_MAX, Database, PrivilegeDenied, connect
+from paypilot.record.iam_login import database_token
 from support.slice import TestDatabase
 
 # libpq asks with it for TLS: its length, and a number that is no protocol's version.
@@ -306,7 +306,7 @@ def test_a_connection_found_broken_is_replaced_and_one_in_order_is_kept(database
     connections = Database(iam_login=False)
 
     def deadline() -> float:
-        return time.monotonic() + LONGEST_WAIT_SECONDS
+        return time.monotonic() + WAIT_SECONDS_MAX
 
     def process(connection: psycopg.Connection[Any]) -> int:
         return connection.info.backend_pid

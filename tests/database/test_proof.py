@@ -10,7 +10,7 @@ import pytest
 from psycopg import errors as postgres
 
 from paypilot import record
-from paypilot.database import Connection, connect
+from paypilot.record.database import Connection, connect
 from paypilot_bootstrap.function import handler as bootstrap
 from paypilot_bootstrap.prove import REFUSED, ProofFailed, prove, prove_owner
 from support.slice import TestDatabase, bootstrapped, decided, running_postgres, until

@@ -11,7 +11,7 @@ import pytest
 
 from paypilot import wire
 from paypilot.core.rails import Rail
-from paypilot.database import Database
+from paypilot.record.database import Database
 from paypilot.rails import PublishedRails, load_registry
 from paypilot.rules import current_ruleset
 from paypilot.service import Service, answer

@@ -14,11 +14,11 @@ import psycopg
 import pytest
 from psycopg import sql
 
-from paypilot import record
-from paypilot.core.decide import FailedPayment, decide
-from paypilot.database import Connection
-from paypilot.rails import PublishedRails
-from paypilot.rules import current_ruleset
+from paypilot.core.decide import Decision, FailedPayment, decide
+from paypilot.decisions import StoredDecision, record_decision
+from paypilot.record.database import Connection
+from paypilot.record.rows import Record, new_id
+from paypilot.tables import published_tables
 from paypilot_bootstrap.function import handler as bootstrap
 from scripts.local.postgres import LocalPostgres
 
@@ -80,11 +80,17 @@ class TestDatabase:
         return psycopg.connect(self.server.conninfo(self.name), autocommit=True)
 
 
-def decided(connection: Connection, client: str, invoice: str, code: str = "card_expired") -> record.StoredDecision:
+def decided(connection: Connection, client: str, invoice: str, code: str = "card_expired") -> StoredDecision:
     """A decision recorded by the service's own statement."""
     payment = FailedPayment(invoice, code)
-    decision = decide(payment, current_ruleset(), PublishedRails())
-    return record.record_decision(connection, client, record.new_id(), payment, decision, None)
+    decision = decide(payment, published_tables())
+    assert isinstance(decision, Decision)
+    return record_decision(record_on(connection, client), new_id(), payment, decision, None)
+
+
+def record_on(connection: Connection, client: str) -> Record:
+    """The record of `client`, on a connection of the test's own."""
+    return Record(lambda work: work(connection), client)
 
 
 def waiting(database: TestDatabase, lock: str) -> None:

@@ -62,13 +62,14 @@ def load(server: LocalPostgres, sizes: list[int]) -> list[Load]:
 def measure(server: LocalPostgres, sizes: list[int], rounds: int) -> list[Row]:
     """Rows for each of `sizes`, which `load` has loaded."""
     from paypilot import function
+    from paypilot.record.database import Database
 
     context, services = Context(), {}
     rows: list[Row] = []
     with quiet():
         for name in [EMPTY, *map(_name, sizes)]:
             os.environ["PGDATABASE"] = name
-            services[name] = function.service = function._service()
+            services[name] = function.database = Database(iam_login=False)
             for number in range(DECISIONS_OF_AN_INVOICE * KNOWN_INVOICES):
                 # Half of them fall through, so that a page of refusals and fall-throughs is as full as anywhere.
                 code = "card_expired" if number % 2 else "not-in-the-table"
@@ -78,7 +79,7 @@ def measure(server: LocalPostgres, sizes: list[int], rounds: int) -> list[Row]:
 
         def call(name: str, request: Callable[[], dict[str, Any]]) -> Callable[[str], None]:
             def made(_: str) -> None:
-                function.service = services[name]
+                function.database = services[name]
                 answer = function.handler(request(), context)
                 assert answer["statusCode"] == 200, answer
 

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 import psycopg
 
-from paypilot import record
+from paypilot.record.rows import new_id
 from scripts import serve
 from scripts.local.postgres import LocalPostgres
 
@@ -139,7 +139,7 @@ RULES_VERSION = "sha256:" + "0" * 64
 
 def bare_insert(connection: "psycopg.Connection[Any]", invoice_id: str, statement: str = BARE_INSERT) -> None:
     """The floor: the row that a decision writes, in one statement that commits by itself, and nothing else."""
-    connection.execute(statement.encode(), (CLIENT, record.new_id(), invoice_id, 1, 0, True, 1, False, RULES_VERSION))
+    connection.execute(statement.encode(), (CLIENT, new_id(), invoice_id, 1, 0, True, 1, False, RULES_VERSION))
 
 
 def set_client(connection: "psycopg.Connection[Any]") -> None:

@@ -25,7 +25,7 @@ from urllib.parse import urlsplit
 
 from waitress.server import create_server
 
-from paypilot import record
+from paypilot.decisions import INSERT_DECISION
 from scripts.labs.benchmarks.harness import CLIENT, RULES_VERSION, TOKEN, Context, Row, decide_event, quiet
 from scripts.local.host import wsgi_application
 from scripts.local.postgres import HOST, LocalPostgres
@@ -176,10 +176,10 @@ def _processor_seconds(processes: list[int]) -> float:
 
 def _pgbench_script() -> str:
     """The function's own statement, with the values of a decision in it."""
-    decision = "'card_expired', 1, 0, NULL, 'card_expired', true, 'request_card_update', 'friendly_routine', 1, 'low'"
-    values = iter([f"'{CLIENT}'", "uuidv7()", "'in_' || :invoice", *decision.split(", "), "false"])
+    decision = "'card_expired', 1, 0, 'card_expired', true, 'request_card_update', 'friendly_routine', 1, 'low'"
+    values = iter([f"'{CLIENT}'", "uuidv7()", "NULL", "'in_' || :invoice", *decision.split(", "), "false"])
     ends = iter([f"'{RULES_VERSION}'", "NULL"])
-    statement = re.sub("%s", lambda _: next(itertools.chain(values, ends)), record.INSERT_DECISION)
+    statement = re.sub("%s", lambda _: next(itertools.chain(values, ends)), INSERT_DECISION)
     return f"\\set invoice random(1, 1000000000)\n{' '.join(statement.split())};\n"
 
 

@@ -8,10 +8,10 @@ from typing import Any
 
 import zen
 
-from paypilot.core.decide import FailedPayment, decide
-from paypilot.core.ruleset import Ruleset
-from paypilot.rails import PublishedRails
-from paypilot.rules import current_ruleset
+from paypilot.core.card_table import CardTable
+from paypilot.core.decide import Decision, FailedPayment, decide
+from paypilot.core.tables import Tables
+from paypilot.tables import published_tables
 from scripts.labs.benchmarks.harness import Row
 
 BLOCKS = 7
@@ -19,27 +19,28 @@ BLOCKS = 7
 
 def measure(rounds: int) -> list[Row]:
     """Decisions per second, and that both decide the same."""
-    ruleset, rails = current_ruleset(), PublishedRails()
-    theirs = zen.ZenEngine().create_decision(json.dumps(_as_decision_model(ruleset)))
-    codes = [*ruleset.rules, "not-in-the-table"]
+    tables = published_tables()
+    theirs = zen.ZenEngine().create_decision(json.dumps(_as_decision_model(tables.card)))
+    codes = [*tables.card.rules, "not-in-the-table"]
     for code in codes:
         for attempt, prior_failures in ((1, 0), (2, 0), (3, 0), (1, 3)):
-            decision = decide(FailedPayment("in_1", code, attempt, prior_failures), ruleset, rails)
+            decision = decide(FailedPayment("in_1", code, attempt, prior_failures), tables)
+            assert isinstance(decision, Decision)
             question = {"failure_code": code, "attempt": attempt, "prior_failures": prior_failures}
             answer = theirs.evaluate(question)["result"]
             expected = (decision.action, decision.tone, decision.retry_in_days, decision.churn_risk)
             if expected != (answer["action"], answer["tone"], answer.get("retry_in_days"), answer["churn_risk"]):
                 raise RuntimeError(f"ZEN decides {question} otherwise: {answer}")
-    pairs = [(_ours(ruleset, rails, codes, rounds), _theirs(theirs, codes, rounds // 50)) for _ in range(BLOCKS)]
+    pairs = [(_ours(tables, codes, rounds), _theirs(theirs, codes, rounds // 50)) for _ in range(BLOCKS)]
     value, reference_value = (statistics.median(pair[side] for pair in pairs) for side in (0, 1))
     ratio = statistics.median(ours / zens for ours, zens in pairs)
     return [Row("rules alone", "decisions/s", value, "GoRules ZEN, same table", reference_value, ratio)]
 
 
-def _ours(ruleset: Ruleset, rails: PublishedRails, codes: list[str], rounds: int) -> float:
+def _ours(tables: Tables, codes: list[str], rounds: int) -> float:
     started = time.perf_counter()
     for number in range(rounds):
-        decide(FailedPayment("in_1", codes[number % len(codes)], 1 + number % 3, 0), ruleset, rails)
+        decide(FailedPayment("in_1", codes[number % len(codes)], 1 + number % 3, 0), tables)
     return rounds / (time.perf_counter() - started)
 
 
@@ -50,9 +51,9 @@ def _theirs(decision: "zen.ZenDecision", codes: list[str], rounds: int) -> float
     return rounds / (time.perf_counter() - started)
 
 
-def _as_decision_model(ruleset: Ruleset) -> dict[str, Any]:
+def _as_decision_model(card: CardTable) -> dict[str, Any]:
     """The table and the churn risk as a ZEN decision model: an expression node for the risk, then a decision table."""
-    rows = [(f'"{name}"', rule) for name, rule in ruleset.rules.items()] + [("", ruleset.default)]
+    rows = [(f'"{name}"', rule) for name, rule in card.rules.items()] + [("", card.default)]
     table = []
     for number, (code, rule) in enumerate(rows):
         days = rule.retry_in_days

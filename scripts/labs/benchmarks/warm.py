@@ -48,7 +48,7 @@ def measure(server: LocalPostgres, rounds: int) -> list[Row]:
         if [answer["statusCode"] for answer in answers] != [200, 200]:
             raise RuntimeError(f"not both decided: {answers}")
         # The very connection that the function decides on.
-        connection = function.service.database._connection(float("inf"))
+        connection = function.database._connection(float("inf"))
         set_client(connection)
 
         def floor(word: str, statement: str = BARE_INSERT) -> None:

@@ -7,8 +7,10 @@ from typing import Any, NamedTuple
 
 import psycopg
 
-from paypilot.database import LONGEST_WAIT_SECONDS
-from paypilot.record import DECISION_COLUMNS, OUTCOME_COLUMNS, StoredDecision, StoredOutcome
+from paypilot import decisions, outcomes
+from paypilot.decisions import StoredDecision
+from paypilot.outcomes import StoredOutcome
+from paypilot.record.database import WAIT_SECONDS_MAX
 
 # What a call may take beyond the wait for the database: two processors and a dozen processes share this machine.
 SLACK_SECONDS = 1.5
@@ -21,8 +23,8 @@ NO_HANG = "no call outlasts the deadline"
 RECOVERY = "every caller is answered again with no restart"
 STATUS = "a fault is answered 503, and nothing else"
 
-ALL_DECISIONS = f"SELECT {DECISION_COLUMNS} FROM paypilot.decision_audit"  # noqa: S608
-ALL_OUTCOMES = f"SELECT client_id, report_key, {OUTCOME_COLUMNS} FROM paypilot.decision_outcomes"  # noqa: S608
+ALL_DECISIONS = f"SELECT {', '.join(decisions.COLUMNS)} FROM paypilot.decision_audit"  # noqa: S608
+ALL_OUTCOMES = f"SELECT client_id, report_key, {outcomes.COLUMNS} FROM paypilot.decision_outcomes"  # noqa: S608
 
 
 class Violation(NamedTuple):
@@ -38,12 +40,12 @@ def check(
     """`notes` are the workers' lines; `healed_at` is when the fault was over, by the monotonic clock."""
     answers = [note for note in notes if "status" in note]
     rows = superuser.execute(ALL_DECISIONS.encode()).fetchall()
-    decisions = {str(row[0]): StoredDecision(*row) for row in rows}
+    decided = {str(row[0]): StoredDecision.from_row(row) for row in rows}
     rows = superuser.execute(ALL_OUTCOMES.encode()).fetchall()
-    outcomes = {(row[0], row[1]): StoredOutcome(*row[2:]) for row in rows}
+    reported = {(row[0], row[1]): StoredOutcome(*row[2:]) for row in rows}
     refusals = {str(row[0]) for row in superuser.execute("SELECT refusal_id FROM paypilot.decision_refusals")}
     return [
-        *_answered(answers, decisions, outcomes, refusals),
+        *_answered(answers, decided, reported, refusals),
         *_one_body_a_key(answers),
         *_one_row(superuser, {note["invoice_id"] for note in notes}),
         *_in_time(answers),
@@ -53,8 +55,8 @@ def check(
 
 def _answered(
     answers: list[Mapping[str, Any]],
-    decisions: Mapping[str, StoredDecision],
-    outcomes: Mapping[tuple[str, str], StoredOutcome],
+    decided: Mapping[str, StoredDecision],
+    reported: Mapping[tuple[str, str], StoredOutcome],
     refusals: set[str],
 ) -> Iterable[Violation]:
     for answer in answers:
@@ -66,13 +68,13 @@ def _answered(
             if "decision_id" in body:
                 yield Violation(NO_ROW, case)
         elif kind == "decision":
-            row = decisions.get(body["decision_id"])
+            row = decided.get(body["decision_id"])
             if row is None:
                 yield Violation(NO_ROW, case)
             elif row.body().decode() != answer["body"]:
                 yield Violation(STORED, case)
         elif kind == "outcome":
-            stored = outcomes.get((answer["client"], answer["key"]))
+            stored = reported.get((answer["client"], answer["key"]))
             if stored is None:
                 yield Violation(NO_ROW, case)
             elif stored.body().decode() != answer["body"]:
@@ -104,7 +106,7 @@ def _one_row(superuser: "psycopg.Connection[Any]", invoices: set[str | None]) ->
 
 def _in_time(answers: list[Mapping[str, Any]]) -> Iterable[Violation]:
     for answer in answers:
-        if answer["seconds"] > LONGEST_WAIT_SECONDS + SLACK_SECONDS:
+        if answer["seconds"] > WAIT_SECONDS_MAX + SLACK_SECONDS:
             yield Violation(NO_HANG, f"{answer['kind']} of {answer['worker']} took {answer['seconds']:.1f} s")
 
 

@@ -24,9 +24,10 @@ from typing import Any, TextIO
 
 import psycopg
 
-from paypilot import record, service, telemetry, wire
-from paypilot.core.errors import AuditUnavailable
-from paypilot.database import Connection, Database
+from paypilot import decisions, function, telemetry
+from paypilot.core.decide import Decision, FailedPayment
+from paypilot.record.database import Connection, Database, RecordUnavailable
+from paypilot.record.rows import new_id
 
 TOKENS = {"token-of-client-a": "client-a", "token-of-client-b": "client-b"}
 SHARED_KEYS = 400
@@ -204,46 +205,45 @@ def _kill_when_sent(milliseconds: float) -> Callable[[], None]:
 
 
 KILLS: dict[str, Callable[[], None]] = {
-    "parsed": _kill_after(wire, "read_failed_payment"),
-    "decided": _kill_after(service, "decide"),
-    "identified": _kill_after(record, "new_id"),
+    "parsed": _kill_after(decisions, "read_failed_payment"),
+    "decided": _kill_after(decisions, "decide"),
+    "identified": _kill_after(decisions, "new_id"),
     "sending": _kill_when_sent(0),
     "sent": _kill_when_sent(0.2),
     "committing": _kill_when_sent(0.5),
-    "committed": _kill_after(record, "record_decision"),
-    "written out": _kill_after(record.StoredDecision, "body"),
-    "told": _kill_after(telemetry, "tell_answer"),
-    "answered": _kill_after(wire, "write_event_response"),
+    "committed": _kill_after(decisions, "record_decision"),
+    "written out": _kill_after(decisions.StoredDecision, "body"),
+    "told": _kill_after(telemetry, "log_answer"),
+    "answered": _kill_after(function, "write_event_response"),
 }
 
 
 def _plant_answers_without_a_row() -> None:
     def replace(original: Callable[..., Any]) -> Callable[..., Any]:
-        def called(connection: Any, client_id: str, decision_id: Any, payment: Any, decision: Any, key: Any) -> Any:
+        def called(record: Any, decision_id: Any, payment: FailedPayment, decision: Decision, key: Any) -> Any:
             try:
-                return original(connection, client_id, decision_id, payment, decision, key)
-            except psycopg.OperationalError:
-                made_up = {**payment._asdict(), **decision._asdict(), "decided_at": datetime.now(UTC)}
-                return record.StoredDecision(decision_id=decision_id, **made_up)
+                return original(record, decision_id, payment, decision, key)
+            except RecordUnavailable:
+                return decisions.StoredDecision(decision_id, payment, decision, datetime.now(UTC))
 
         return called
 
-    _around(record, "record_decision", replace)
+    _around(decisions, "record_decision", replace)
 
 
 def _plant_answers_other_bytes() -> None:
-    _around(record.StoredDecision, "body", lambda original: lambda row: original(row).replace(b"T", b"t", 1))
+    _around(decisions.StoredDecision, "body", lambda original: lambda row: original(row).replace(b"T", b"t", 1))
 
 
 def _plant_forgets_the_key() -> None:
-    _around(record, "record_decision", lambda original: lambda *arguments: original(*arguments[:-1], None))
+    _around(decisions, "record_decision", lambda original: lambda *arguments: original(*arguments[:-1], None))
 
 
 def _plant_writes_twice() -> None:
     def replace(original: Callable[..., Any]) -> Callable[..., Any]:
-        return lambda connection, client, _id, *rest: original(connection, client, record.new_id(), *rest)
+        return lambda record, _id, *rest: original(record, new_id(), *rest)
 
-    _around(record, "record_decision", replace)
+    _around(decisions, "record_decision", replace)
 
 
 def _plant_waits_for_ever() -> None:
@@ -259,7 +259,7 @@ def _plant_lets_an_error_through() -> None:
         def called(*arguments: Any) -> Any:
             try:
                 return original(*arguments)
-            except AuditUnavailable as error:
+            except RecordUnavailable as error:
                 raise RuntimeError("planted") from error
 
         return called

@@ -8,8 +8,17 @@ import sys
 import atheris
 
 with atheris.instrument_imports(include=["paypilot"]):
-    from paypilot import wire
-    from paypilot.core.errors import Problem
+    from paypilot.decisions import LISTING, read_failed_payment
+    from paypilot.http.auth import read_bearer_token
+    from paypilot.http.body import read_idempotency_key, read_object
+    from paypilot.http.page import read_page
+    from paypilot.http.problems import Problem, problem_response
+    from paypilot.http.request import Request
+    from paypilot.http.response import write_event_response
+    from paypilot.invoices import is_invoice_id
+    from paypilot.outcomes import read_outcome_report
+
+BODY_BYTES_MAX = 16 * 1024
 
 
 def one_input(data: bytes) -> None:
@@ -17,19 +26,19 @@ def one_input(data: bytes) -> None:
     text = data.decode("utf-8", "surrogateescape")
     for body, is_base64 in ((text, False), (data.decode("latin-1"), True)):
         headers = {"authorization": f"Bearer {text}", "idempotency-key": text}
-        request = wire.Request("POST", f"/decisions/{text}", text, headers, body, is_base64, "request")
+        request = Request("POST", f"/decisions/{text}", text, headers, body, is_base64, "request")
         for read in (
-            wire.read_failed_payment,
-            wire.read_outcome_report,
-            wire.read_bearer_token,
-            wire.read_idempotency_key,
-            wire.read_page,
+            lambda request: read_failed_payment(read_object(request, BODY_BYTES_MAX)),
+            lambda request: read_outcome_report(read_object(request, BODY_BYTES_MAX)),
+            read_bearer_token,
+            read_idempotency_key,
+            lambda request: read_page(request, LISTING),
         ):
             try:
                 read(request)
             except Problem as problem:
-                wire.write_event_response(wire.problem_response(problem, "request"), request)
-    wire.is_invoice_id(text)
+                write_event_response(problem_response(problem), request)
+    is_invoice_id(text)
 
 
 if __name__ == "__main__":

@@ -17,8 +17,7 @@ from psycopg import errors as postgres
 from psycopg.abc import PQGen
 from psycopg.pq import TransactionStatus
 
-from paypilot.core.errors import AuditUnavailable
-from paypilot.iam_login import database_token
+from paypilot.record.iam_login import database_token
 
 Result = TypeVar("Result")
 
@@ -28,7 +27,11 @@ logging.getLogger("psycopg").setLevel(logging.CRITICAL)
 # psycopg and libpq take no less.
 CONNECT_SECONDS = 2
 # With it a database that is down or frozen is a 503 in under 3 seconds.
-LONGEST_WAIT_SECONDS = 2.5
+WAIT_SECONDS_MAX = 2.5
+
+
+class RecordUnavailable(Exception):
+    """The database can't be reached, doesn't answer in time or takes no writes now."""
 
 
 class PrivilegeDenied(Exception):
@@ -55,8 +58,7 @@ class Database:
         """What `work` returns, given a connection on which each statement commits by itself.
 
         A lost connection is made anew once, and `work` called again: so it writes only rows that carry their own key.
-        `deadline` is in seconds of `time.monotonic`. Raises `AuditUnavailable` when the database can't be reached,
-        doesn't answer in time or takes no writes, and `PrivilegeDenied`.
+        `deadline` is in seconds of `time.monotonic`. Raises `RecordUnavailable` and `PrivilegeDenied`.
         """
         for last_try in (False, True):
             try:
@@ -67,10 +69,7 @@ class Database:
             except (psycopg.OperationalError, postgres.ReadOnlySqlTransaction) as error:
                 self.drop()
                 if last_try or deadline - time.monotonic() < CONNECT_SECONDS:
-                    raise AuditUnavailable(
-                        "The record cannot be written or read now, so there is no answer. Try again: with the same "
-                        "Idempotency-Key or report_key nothing is done twice."
-                    ) from error
+                    raise RecordUnavailable("the database did not answer") from error
             except BaseException:
                 # Whatever it was, a connection in the middle of something is not used again.
                 if not self._idle():
