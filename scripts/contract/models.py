@@ -19,8 +19,8 @@ CHARACTERS = "A-Za-z0-9._:-"
 INVOICE_ID = rf"^[A-Za-z0-9][{CHARACTERS}]*(/(\.{{0,2}}[A-Za-z0-9_:-]|\.{{3}})[{CHARACTERS}]*)*$"
 FAILURE_CODE = r"^[A-Za-z0-9][A-Za-z0-9._:/-]{0,99}$"
 PRINTABLE_KEY = r"^[ -~]{1,255}$"
-# A header's value has no space at its ends: HTTP takes it away before anybody reads it.
-HEADER_KEY = r"^[!-~]([ -~]{0,253}[!-~])?$"
+# A header's value has no space at its ends: HTTP takes it away before anybody reads it. A comma separates two headers.
+HEADER_KEY = r"^[!-+\--~]([ -+\--~]{0,253}[!-+\--~])?$"
 UUID7 = r"^[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$"
 TIMESTAMP = r"^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{6}Z$"
 CURSOR = r"^[A-Za-z0-9_-]{23}$"
@@ -267,6 +267,7 @@ class Health(Wire):
     """The function runs. The database is not touched."""
 
     status: Literal["ok"]
+    version: Annotated[str, Field(description="The release that runs.")]
     commit: Annotated[str, Field(description="The build's commit, or `unknown`.")]
 
 

@@ -14,6 +14,7 @@ from typing import Any
 from pydantic import BaseModel
 from pydantic.json_schema import GenerateJsonSchema, JsonSchemaMode, models_json_schema
 
+from paypilot import __version__
 from paypilot.core.rail_table import PERSON_RULE
 from paypilot.http import problems as errors
 from paypilot.rails import CACHE_SECONDS
@@ -210,7 +211,7 @@ OPERATIONS = (
         "GET /health",
         "health",
         "Whether the function runs, and which build",
-        {200: Answer("It runs.", models.Health, {"status": "ok", "commit": "unknown"})},
+        {200: Answer("It runs.", models.Health, {"status": "ok", "version": __version__, "commit": "unknown"})},
         public=True,
     ),
     Operation(
@@ -356,8 +357,9 @@ PARAMETERS: Mapping[str, Schema] = {
     "kind": {"in": "query", "schema": {"enum": ["refusal", "fell_through"]}},
     "Idempotency-Key": {
         "in": "header",
-        "description": "1-255 printable ASCII characters; else 422, and so is a key with other values than its first. "
-        "Two such headers are one key with a comma in it.",
+        "description": "1-255 printable ASCII characters without a comma; else 422, and so is a key with other values "
+        "than its first. "
+        "Send one such header: two arrive as one with a comma, which is refused.",
         "schema": {"type": "string", "pattern": models.HEADER_KEY},
         "example": "attempt-1-of-in_1001",
     },
@@ -403,7 +405,7 @@ def document() -> Schema:
         paths.setdefault(path, {})[method.lower()] = _operation(operation)
     return {
         "openapi": "3.1.0",
-        "info": {"title": "PayPilot decision slice", "version": "1.0.0", "description": DESCRIPTION},
+        "info": {"title": "PayPilot decision slice", "version": __version__, "description": DESCRIPTION},
         "servers": [{"url": "/"}],
         "paths": paths,
         "components": {

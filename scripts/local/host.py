@@ -43,8 +43,11 @@ def wsgi_application(
     def application(environ: dict[str, Any], start_response: Callable[..., Any]) -> Iterable[bytes]:
         answer = handler(event_of(environ), LocalContext())
         status = answer["statusCode"]
-        start_response(f"{status} {responses[status]}", list(answer["headers"].items()))
-        return [answer["body"].encode()]
+        body, headers = answer["body"].encode(), list(answer["headers"].items())
+        if environ["REQUEST_METHOD"] == "HEAD":
+            body, headers = b"", [*headers, ("content-length", str(len(body)))]
+        start_response(f"{status} {responses[status]}", headers)
+        return [body]
 
     return application
 

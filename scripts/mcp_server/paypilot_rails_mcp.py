@@ -2,19 +2,42 @@
 
 import argparse
 from dataclasses import dataclass
-from typing import Annotated, Any
+from functools import reduce
+from operator import or_
+from types import UnionType
+from typing import TYPE_CHECKING, Annotated, Any, get_args, get_origin, get_type_hints, is_typeddict
 
 from mcp.server import MCPServer
 from mcp.server.mcpserver import Context
 from mcp.server.mcpserver.exceptions import ToolError
 from mcp.types import CallToolResult, InputRequiredResult, ToolAnnotations
 from pydantic import Field, ValidationError
+from typing_extensions import TypedDict
 
+from paypilot.core import rail_types
 from paypilot.core.rail_table import PERSON_RULE, RailTable, policy_at
-from paypilot.core.rail_types import Answer, Disposition, RailRefusal
 from paypilot.core.rule import NotACode, TableRefuses
 from paypilot.core.tables import NoTable
 from paypilot.tables import published_tables
+
+
+def pydantic_shape(shape: Any) -> Any:
+    """`shape` with TypedDicts that pydantic reads: before Python 3.12 it refuses the standard library's."""
+    if is_typeddict(shape):
+        fields = {name: pydantic_shape(kind) for name, kind in get_type_hints(shape).items()}
+        return TypedDict(shape.__name__, fields)  # type: ignore[operator]
+    inner = tuple(map(pydantic_shape, get_args(shape)))
+    if isinstance(shape, UnionType):
+        return reduce(or_, inner)
+    return get_origin(shape)[inner] if inner else shape
+
+
+if TYPE_CHECKING:
+    from paypilot.core.rail_types import Answer, Disposition, RailRefusal
+else:
+    Answer, Disposition, RailRefusal = map(
+        pydantic_shape, (rail_types.Answer, rail_types.Disposition, rail_types.RailRefusal)
+    )
 
 TABLES = published_tables()
 READ_ONLY = ToolAnnotations(read_only_hint=True, open_world_hint=False)

@@ -17,7 +17,7 @@ from aws_lambda_powertools.metrics import MetricUnit
 from aws_lambda_powertools.utilities.typing import LambdaContext
 from pydantic import BaseModel, ConfigDict, Field
 
-from paypilot.core.decide import FailedPayment, decide
+from paypilot.core.decide import Decision, FailedPayment, decide
 from paypilot.tables import published_tables
 
 logger = Logger()
@@ -79,6 +79,7 @@ def decide_payment(request: DecideRequest) -> DecideResponse:
     """Decide, insert, answer."""
     payment = FailedPayment(request.invoice_id, request.failure_code, request.attempt, request.prior_failures)
     decision = decide(payment, tables)
+    assert isinstance(decision, Decision)
     decision_id = uuid.uuid4()
     row = (
         database()

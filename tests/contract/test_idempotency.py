@@ -61,7 +61,7 @@ def test_a_replay_of_a_fall_through_is_listed_once(client: Caller) -> None:
     assert [entry.id for entry in client.refusals_since(last)] == [decision.decision_id]
 
 
-@pytest.mark.parametrize("key", ["k", "~", "!", "a,b", "with a space", '"quoted"', "{}", "k" * 255], ids=len)
+@pytest.mark.parametrize("key", ["k", "~", "!", "with a space", '"quoted"', "{}", "k" * 255], ids=len)
 def test_a_key_is_1_to_255_printable_ascii_characters(client: Caller, key: str) -> None:
     invoice = new_invoice()
     # A short key can't be fresh: on a slice that has seen it, it is refused for its other values, never as invalid.
@@ -70,7 +70,9 @@ def test_a_key_is_1_to_255_printable_ascii_characters(client: Caller, key: str) 
 
 
 @pytest.mark.parametrize(
-    "key", [b"", b"k" * 256, b"k\xe9", "ké".encode(), b"a\tb"], ids=["empty", "long", "latin1", "utf8", "tab"]
+    "key",
+    [b"", b"k" * 256, b"k\xe9", "ké".encode(), b"a\tb", b"a,b"],
+    ids=["empty", "long", "latin1", "utf8", "tab", "comma"],
 )
 def test_any_other_key_is_refused_and_leaves_one_row(client: Caller, key: bytes) -> None:
     last = client.newest_refusal()

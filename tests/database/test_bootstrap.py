@@ -8,14 +8,15 @@ from pathlib import Path
 import psycopg
 import pytest
 
-from paypilot import record
+from paypilot.outcomes import OutcomeReport, read_summary, record_outcome
 from paypilot.record.database import connect
+from paypilot.record.rows import new_id
 from paypilot_bootstrap import migrate as migrations
 from paypilot_bootstrap.function import handler as bootstrap
 from paypilot_bootstrap.migrate import MigrationError, migrate
 from paypilot_bootstrap.prove import ProofFailed
 from scripts.local.postgres import LocalPostgres
-from support.slice import TestDatabase, blank_database, running_postgres, service_environment
+from support.slice import TestDatabase, blank_database, record_on, running_postgres, service_environment
 
 LATEST = max(migration.version for migration in migrations.migrations())
 
@@ -140,8 +141,8 @@ def test_an_upgrade_with_rows_in_place_loses_none_and_counts_them(blank: TestDat
             )
         for number in range(0, 20, 2):
             outcome = "paid" if number % 4 else "not_paid"
-            reported = record.record_outcome(
-                service, "client-0", record.new_id(), f"in_{number}", outcome, f"key-{number}"
+            reported = record_outcome(
+                record_on(service, "client-0"), new_id(), f"in_{number}", OutcomeReport(outcome, f"key-{number}")
             )
             assert reported is not None
         with blank.superuser() as connection:
@@ -151,7 +152,7 @@ def test_an_upgrade_with_rows_in_place_loses_none_and_counts_them(blank: TestDat
             kept = connection.execute(rows).fetchall()
         assert [row[: len(old)] for row, old in zip(kept, before, strict=True)] == before
         assert len(before) == 60
-        summary = record.read_summary(service, "client-0")
+        summary = read_summary(record_on(service, "client-0"))
         assert sum(row[1] for row in summary) == 10
         assert (sum(row[2] for row in summary), sum(row[3] for row in summary)) == (5, 5)
         # The newest decision of invoice in_<n> is number 40 + n.

@@ -9,9 +9,12 @@ import psycopg
 import pytest
 from psycopg import errors as postgres
 
-from paypilot import record
+from paypilot.http.problems import InvalidJson
+from paypilot.outcomes import OutcomeReport, read_summary, record_outcome
 from paypilot.record.database import Connection, connect
-from support.slice import TestDatabase, decided, waiting
+from paypilot.record.rows import new_id
+from paypilot.refusals import record_refusal
+from support.slice import TestDatabase, decided, record_on, waiting
 
 CLIENT, OTHER = "client-a", "client-b"
 
@@ -25,9 +28,9 @@ def service(database: TestDatabase) -> Iterator[Connection]:
 def make_rows(connection: Connection, client: str) -> None:
     for number in range(3):
         decided(connection, client, f"in_{number}")
-    record.record_outcome(connection, client, record.new_id(), "in_0", "paid", "key-0")
-    record.record_outcome(connection, client, record.new_id(), "in_1", "not_paid", "key-1")
-    record.record_refusal(connection, client, record.new_id(), "POST /decide", "body", "invalid_json")
+    record_outcome(record_on(connection, client), new_id(), "in_0", OutcomeReport("paid", "key-0"))
+    record_outcome(record_on(connection, client), new_id(), "in_1", OutcomeReport("not_paid", "key-1"))
+    record_refusal(record_on(connection, client), "POST /decide", InvalidJson(""))
 
 
 def counted(database: TestDatabase, client: str) -> tuple[Any, ...]:
@@ -59,7 +62,7 @@ def test_an_erasure_removes_one_client_and_leaves_a_row_that_counts_what_it_remo
     assert erase(database, CLIENT) == (3, 2, 1)
     assert counted(database, CLIENT) == (0, 0, 0, 0, 0)
     assert counted(database, OTHER) == before == (3, 2, 1, 3, 3)
-    assert record.read_summary(service, CLIENT) == []
+    assert read_summary(record_on(service, CLIENT)) == []
     with database.superuser() as connection:
         left = connection.execute(
             "SELECT client_id, decisions, outcomes, refusals, erased_by, erased_at <= clock_timestamp() "
@@ -73,7 +76,7 @@ def test_an_erased_client_starts_anew(database: TestDatabase, service: Connectio
     erase(database, CLIENT)
     make_rows(service, CLIENT)
     assert counted(database, CLIENT) == (3, 2, 1, 3, 3)
-    assert record.read_summary(service, CLIENT) == [("card_expired", 3, 1, 1)]
+    assert read_summary(record_on(service, CLIENT)) == [("card_expired", 3, 1, 1)]
 
 
 @pytest.mark.parametrize("role", ["paypilot_owner", "paypilot_service"])
@@ -128,12 +131,14 @@ def test_a_report_that_waits_for_an_erasure_finds_no_decision_and_leaves_no_row(
     with ThreadPoolExecutor(1) as pool, database.superuser() as eraser:
         with eraser.transaction():
             eraser.execute("SELECT paypilot.erase_client(%s)", (CLIENT,))
-            report = pool.submit(record.record_outcome, service, CLIENT, record.new_id(), "in_0", "paid", "key-0")
+            report = pool.submit(
+                record_outcome, record_on(service, CLIENT), new_id(), "in_0", OutcomeReport("paid", "key-0")
+            )
             waiting(database, "advisory")
         with pytest.raises(postgres.SerializationFailure):
             report.result()
     # Which is what the function's one more try is for.
-    assert record.record_outcome(service, CLIENT, record.new_id(), "in_0", "paid", "key-0") is None
+    assert record_outcome(record_on(service, CLIENT), new_id(), "in_0", OutcomeReport("paid", "key-0")) is None
     assert counted(database, CLIENT) == (0, 0, 0, 0, 0)
 
 

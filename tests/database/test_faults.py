@@ -352,4 +352,4 @@ def test_the_log_of_an_unforeseen_error_tells_it_once_with_its_frames(whole: Sli
     told = [line for line in whole.log_of(answer.headers["x-request-id"]).splitlines() if '"ERROR"' in line]
     assert len(told) == 1
     assert '"sqlstate":"23514"' in told[0]
-    assert "record.py" in told[0]
+    assert "rows.py" in told[0]

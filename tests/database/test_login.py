@@ -2,6 +2,7 @@
 
 import contextlib
 import datetime as dt
+import os
 import signal
 import socket
 import ssl
@@ -27,9 +28,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from paypilot import function
-from paypilot.core.errors import AuditUnavailable
-from paypilot.record.database import WAIT_SECONDS_MAX, Database, PrivilegeDenied, connect
+from paypilot.record.database import WAIT_SECONDS_MAX, Database, PrivilegeDenied, RecordUnavailable, connect
 from paypilot.record.iam_login import database_token
+from paypilot.settings import read_settings
 from support.slice import TestDatabase
 
 # libpq asks with it for TLS: its length, and a number that is no protocol's version.
@@ -183,7 +184,7 @@ def over_tls(
 ) -> TestDatabase:
     """The environment of a function that logs in by IAM. In the token's place: a password the server knows."""
     password = database.service["PGPASSWORD"]
-    monkeypatch.setattr("paypilot.database.database_token", lambda *_: password)
+    monkeypatch.setattr("paypilot.record.database.database_token", lambda *_: password)
     monkeypatch.delenv("PGPASSWORD")
     for name, value in {
         "PGHOST": HOST_NAME,
@@ -263,7 +264,8 @@ class Context:
 def ask(database: TestDatabase, monkeypatch: pytest.MonkeyPatch) -> Any:
     """Asks the Lambda entry point for a decision, with this much time left; gives the status and how long it took."""
     monkeypatch.setenv("DECISION_API_TOKEN", "token")
-    monkeypatch.setattr(function, "service", function._service())
+    monkeypatch.setattr(function, "settings", read_settings(os.environ))
+    monkeypatch.setattr(function, "database", Database(iam_login=False))
 
     def ask(seconds: float) -> tuple[int, float]:
         began = time.monotonic()
@@ -279,7 +281,7 @@ def ask(database: TestDatabase, monkeypatch: pytest.MonkeyPatch) -> Any:
         return answer["statusCode"], time.monotonic() - began
 
     yield ask
-    function.service.database.drop()
+    function.database.drop()
 
 
 def test_the_deadline_is_what_the_function_has_left(ask: Any, database: TestDatabase) -> None:
@@ -320,7 +322,7 @@ def test_a_connection_found_broken_is_replaced_and_one_in_order_is_kept(database
         connections.run(lambda connection: connection.execute("DELETE FROM paypilot.decision_audit"), deadline())
     second = connections.run(process, deadline())
     assert second != first
-    with pytest.raises(AuditUnavailable):
+    with pytest.raises(RecordUnavailable):
         connections.run(lambda connection: connection.execute("SELECT pg_sleep(5)"), time.monotonic() + 0.1)
     assert connections.run(process, deadline()) not in (first, second)
     connections.drop()

@@ -9,11 +9,14 @@ import psycopg
 import pytest
 from psycopg import errors as postgres
 
-from paypilot import record
+from paypilot.http.problems import InvalidJson
+from paypilot.outcomes import OutcomeReport, record_outcome
 from paypilot.record.database import Connection, connect
+from paypilot.record.rows import new_id
+from paypilot.refusals import record_refusal
 from paypilot_bootstrap.function import handler as bootstrap
 from paypilot_bootstrap.prove import REFUSED, ProofFailed, prove, prove_owner
-from support.slice import TestDatabase, bootstrapped, decided, running_postgres, until
+from support.slice import TestDatabase, bootstrapped, decided, record_on, running_postgres, until
 
 AUDIT = "paypilot.decision_audit"
 
@@ -145,8 +148,8 @@ def breakable(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Connection]:
         database = bootstrapped(server, monkeypatch)
         with connect(iam_login=False) as service:
             decided(service, "client-a", "in_1")
-            record.record_outcome(service, "client-a", record.new_id(), "in_1", "paid", "key")
-            record.record_refusal(service, "client-a", record.new_id(), "POST /decide", "body", "invalid_json")
+            record_outcome(record_on(service, "client-a"), new_id(), "in_1", OutcomeReport("paid", "key"))
+            record_refusal(record_on(service, "client-a"), "POST /decide", InvalidJson(""))
         monkeypatch.setenv("PGUSER", "postgres")
         monkeypatch.setenv("PGPASSWORD", database.server.password)
         with connect(iam_login=False) as connection:

@@ -9,9 +9,14 @@ import psycopg
 import pytest
 from psycopg import errors as postgres
 
-from paypilot import record
+from paypilot.decisions import read_history
+from paypilot.http.page import Page
+from paypilot.http.problems import InvalidJson
+from paypilot.outcomes import OutcomeReport, read_summary, record_outcome
 from paypilot.record.database import Connection, connect
-from support.slice import TestDatabase, decided
+from paypilot.record.rows import SET_CLIENT, new_id
+from paypilot.refusals import record_refusal
+from support.slice import TestDatabase, decided, record_on
 
 TABLES = ["decision_audit", "decision_outcomes", "decision_refusals"]
 CHANGES = {
@@ -27,8 +32,8 @@ def service(database: TestDatabase) -> Iterator[Connection]:
     with connect(iam_login=False) as connection:
         for client in ("client-a", "client-b"):
             decided(connection, client, "in_1")
-            record.record_outcome(connection, client, record.new_id(), "in_1", "paid", "key")
-            record.record_refusal(connection, client, record.new_id(), "POST /decide", "body", "invalid_json")
+            record_outcome(record_on(connection, client), new_id(), "in_1", OutcomeReport("paid", "key"))
+            record_refusal(record_on(connection, client), "POST /decide", InvalidJson(""))
         yield connection
 
 
@@ -52,7 +57,7 @@ def test_a_query_that_forgets_its_filter_sees_one_client_and_without_a_client_no
     clients = f"SELECT DISTINCT client_id FROM paypilot.{table}".encode()
     assert service.execute(clients).fetchall() == []
     with service.transaction():
-        service.execute(record.SET_CLIENT, ("client-a",))
+        service.execute(SET_CLIENT, {"client": "client-a"})
         assert service.execute(clients).fetchall() == [("client-a",)]
     # The client was set for that transaction only.
     assert service.execute(clients).fetchall() == []
@@ -87,7 +92,7 @@ def test_a_row_gets_its_time_and_its_place_from_the_database(
 ) -> None:
     statement = INSERT_REFUSAL.format(column=column, override=override, value=value)
     with service.transaction(force_rollback=True):
-        service.execute(record.SET_CLIENT, ("client-a",))
+        service.execute(SET_CLIENT, {"client": "client-a"})
         with pytest.raises((postgres.InsufficientPrivilege, postgres.GeneratedAlways)), service.transaction():
             service.execute(statement.encode())
         # The positive control: it is the column that is refused.
@@ -96,13 +101,13 @@ def test_a_row_gets_its_time_and_its_place_from_the_database(
 
 def test_a_row_of_another_client_is_refused(service: Connection) -> None:
     with pytest.raises(postgres.InsufficientPrivilege, match="row-level security"), service.transaction():
-        service.execute(record.SET_CLIENT, ("client-b",))
+        service.execute(SET_CLIENT, {"client": "client-b"})
         service.execute(INSERT_REFUSAL.format(column="", override="", value="").encode())
 
 
 def test_an_outcome_without_a_decision_is_refused_by_the_database_too(service: Connection) -> None:
     with pytest.raises(postgres.SerializationFailure), service.transaction():
-        service.execute(record.SET_CLIENT, ("client-a",))
+        service.execute(SET_CLIENT, {"client": "client-a"})
         service.execute(
             "INSERT INTO paypilot.decision_outcomes (client_id, outcome_id, invoice_id, outcome, report_key) "
             "VALUES ('client-a', gen_random_uuid(), 'in_never', 'paid', 'never')"
@@ -155,7 +160,7 @@ def test_the_summary_equals_a_plain_count_whatever_comes_at_the_same_time(
                 else:
                     outcome = choose.choice(["paid", "not_paid"])
                     key = f"key-{next(numbers)}"
-                    record.record_outcome(connection, client, record.new_id(), invoice, outcome, key)
+                    record_outcome(record_on(connection, client), new_id(), invoice, OutcomeReport(outcome, key))
 
     with ThreadPoolExecutor(connections) as pool:
         list(pool.map(work, range(connections)))
@@ -171,7 +176,7 @@ def test_the_summary_equals_a_plain_count_whatever_comes_at_the_same_time(
         for client in ("client-a", "client-b"):
             expected = everything.execute(plain, {"client": client}).fetchall()
             assert sum(int(str(row[1])) for row in expected) >= 4
-            assert record.read_summary(connection, client) == expected
+            assert read_summary(record_on(connection, client)) == expected
         # And so does a count made anew.
         everything.execute("SET ROLE paypilot_owner")
         with everything.transaction(force_rollback=True):
@@ -182,7 +187,7 @@ def test_the_summary_equals_a_plain_count_whatever_comes_at_the_same_time(
                 "SELECT rule, invoices, paid, not_paid FROM paypilot.rule_counts WHERE client_id = %s ORDER BY 1",
                 ("client-a",),
             ).fetchall()
-        assert counted == record.read_summary(connection, "client-a")
+        assert counted == read_summary(record_on(connection, "client-a"))
 
 
 def test_a_statement_of_the_service_ends_by_itself(database: TestDatabase) -> None:
@@ -197,7 +202,7 @@ def test_the_driver_logs_nothing_of_a_lost_connection(
     service: Connection, database: TestDatabase, caplog: pytest.LogCaptureFixture
 ) -> None:
     def read() -> None:
-        record.read_history(service, "client-a", "in_1", limit=1, after=None)
+        read_history(record_on(service, "client-a"), "in_1", Page(1, None, None, b""))
 
     for _ in range(7):  # until its statements are prepared
         read()

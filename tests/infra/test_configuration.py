@@ -53,7 +53,7 @@ def blocks(kind: str, text: str) -> dict[str, str]:
 
 def metrics_of_the_code() -> set[str]:
     """Every metric name in the functions' code: a capitalised word in quotes."""
-    sources = [*(ROOT / "lambda" / "paypilot").glob("*.py"), Path(bootstrap.__file__)]
+    sources = [*(ROOT / "lambda" / "paypilot").rglob("*.py"), Path(bootstrap.__file__)]
     return set(re.findall(r'"([A-Z][a-z]+(?:[A-Z][a-z]+)*)"', "\n".join(path.read_text() for path in sources)))
 
 

@@ -14,7 +14,7 @@ import pytest
 from mcp import Client
 
 import paypilot_rails_mcp
-from paypilot.rails import load_registry
+from paypilot.tables import published_tables
 
 REPOSITORY = Path(__file__).parents[2]
 SERVERS = Path(__file__).parent / "servers"
@@ -135,10 +135,9 @@ def test_an_explanation_says_when_the_reinitiations_are_used_up() -> None:
 
 
 def test_every_code_of_every_rail_can_be_explained() -> None:
-    registry = load_registry()
     asked = [
         ("explain", {"code": row["code"], "rail": rail.name})
-        for rail in registry.rails.values()
+        for rail in published_tables().rails
         for row in rail.document["codes"] + rail.document["unlisted"]
     ]
     for (_, arguments), result in zip(asked, call(*asked), strict=True):

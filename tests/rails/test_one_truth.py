@@ -10,13 +10,13 @@ import pytest
 from mcp import Client
 
 import paypilot_rails_mcp
-from paypilot.rails import load_registry
+from paypilot.tables import published_tables
 from scripts.rails import pages as rails_pages
 from support.slice import TOKEN, Host
 
-REGISTRY = load_registry()
+_, BACS_TABLE, SEPA_TABLE = published_tables().rails
 ACH = [f"R{number:02}" for number in range(100)]
-SEPA = [row["code"] for row in REGISTRY.rails["sepa"].document["codes"]] + ["TECH", "ZZZZ", "0000"]
+SEPA = [row["code"] for row in SEPA_TABLE.document["codes"]] + ["TECH", "ZZZZ", "0000"]
 CODES = [("ach", code) for code in ACH] + [("sepa", code) for code in SEPA]
 
 # What is compared: row, goes again, what has to change first, whether a person acts first.
@@ -124,7 +124,7 @@ def test_all_four_refuse_bacs(client: httpx.Client) -> None:
             result = await mcp.call_tool("lookup_return_code", {"code": "0", "rail": "bacs"})
             return result.content[0].text if result.is_error else ""  # type: ignore[union-attr]
 
-    why = REGISTRY.rails["bacs"].document["refusal"]["why"]
+    why = BACS_TABLE.document["refusal"]["why"]
     lookup = client.get("/rails/bacs/codes/0")
     decided = client.post("/decide", json={"invoice_id": "in_truth", "failure_code": "bacs:0"})
     assert (lookup.json()["code"], decided.json()["code"]) == ("rail_refused", "rail_refused")

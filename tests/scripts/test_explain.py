@@ -12,18 +12,19 @@ from typing import Any
 import httpx
 import pytest
 
-from paypilot.core.decide import FailedPayment, decide
-from paypilot.rails import load_registry
-from paypilot.record import StoredDecision, new_id
-from paypilot.rules import current_ruleset
+from paypilot.core.decide import Decision, FailedPayment, decide
+from paypilot.decisions import StoredDecision
+from paypilot.record.rows import new_id
+from paypilot.tables import published_tables
 from scripts import explain as explain_script
 from support.slice import ROOT, TOKEN, Host
 
 
 def recorded(failure_code: str, attempt: int = 1, **changes: Any) -> dict[str, Any]:
     payment = FailedPayment("in_1", failure_code, attempt)
-    decision = decide(payment, current_ruleset(), load_registry())
-    return StoredDecision(new_id(), *payment, *decision, datetime(2026, 12, 1, tzinfo=UTC)).fields() | changes
+    decision = decide(payment, published_tables())
+    assert isinstance(decision, Decision)
+    return StoredDecision(new_id(), payment, decision, datetime(2026, 12, 1, tzinfo=UTC)).fields() | changes
 
 
 def explain(document: object, *arguments: object) -> "subprocess.CompletedProcess[str]":
@@ -132,7 +133,7 @@ def test_what_the_limit_makes_of_an_attempt_is_told_before_what_the_table_says_o
     assert "used up" not in explain(recorded("ach:R01", 2)).stdout
 
 
-ACH, SEPA, BACS = (load_registry().rail(name).version for name in ("ach", "sepa", "bacs"))
+ACH, BACS, SEPA = (rail.version for rail in published_tables().rails)
 
 
 @pytest.mark.parametrize(
@@ -146,11 +147,11 @@ ACH, SEPA, BACS = (load_registry().rail(name).version for name in ("ach", "sepa"
         ({"failure_code": "ach:R01", "rules_version": SEPA}, "doesn't answer for its failure code"),
         ({"failure_code": "ach:xyz", "rules_version": ACH}, "refused, and never decided. A code of"),
         ({"failure_code": "bacs:0", "rules_version": BACS}, "refused, and never decided."),
-        ({"failure_code": "ACH:R01"}, "refused, and never decided. A rail is named in lower case"),
-        ({"attempt": 1.5}, "attempt is an integer from 1"),
-        ({"attempt": True}, "attempt is an integer from 1"),
-        ({"prior_failures": "0"}, "prior_failures is an integer from 0"),
-        ({"invoice_id": 1}, "invoice_id is a string"),
+        ({"failure_code": "ACH:R01"}, "refused, and never decided. Write the rail's name in lower case"),
+        ({"attempt": 1.5}, "attempt must be an integer from 1"),
+        ({"attempt": True}, "attempt must be an integer from 1"),
+        ({"prior_failures": "0"}, "prior_failures must be an integer from 0"),
+        ({"invoice_id": 1}, "invoice_id must be a string"),
         ({"decision_id": 7}, "decision_id and decided_at"),
         ({"decision_id": "canary"}, "decision_id and decided_at"),
         ({"decided_at": None}, "decision_id and decided_at"),
@@ -175,7 +176,7 @@ def test_what_no_table_decided_is_refused_and_says_why(changes: dict[str, object
         ({"decisions": [1]}, "it is not a JSON object"),
         ("", "not valid JSON"),
         ("[" * 100_000, "not valid JSON"),
-        ('{"attempt": 1, "attempt": 1}', "not valid JSON: Each field is given once."),
+        ('{"attempt": 1, "attempt": 1}', "not valid JSON: Send each field once."),
     ],
 )
 def test_what_is_no_decision_is_refused_and_says_why(document: object, why: str) -> None:

@@ -5,11 +5,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from paypilot.core.decide import Decision, FailedPayment, churn_risk, decide
-from paypilot.rails import load_registry
-from paypilot.rules import current_ruleset
+from paypilot.tables import published_tables
 
-RULESET = current_ruleset()
-RAILS = load_registry()
+TABLES = published_tables()
 
 # The contract's rules table: rule -> (days or None for never, action, tone).
 TABLE: dict[str, tuple[int | None, str, str]] = {
@@ -29,7 +27,9 @@ CODES = st.sampled_from(sorted(TABLE)) | st.from_regex(r"[A-Za-z0-9][A-Za-z0-9._
 
 
 def decided(code: str, attempt: int = 1, prior_failures: int = 0) -> Decision:
-    return decide(FailedPayment("in_1", code, attempt, prior_failures), RULESET, RAILS)
+    decision = decide(FailedPayment("in_1", code, attempt, prior_failures), TABLES)
+    assert isinstance(decision, Decision)
+    return decision
 
 
 @pytest.mark.parametrize(("code", "row"), TABLE.items())
@@ -40,7 +40,7 @@ def test_a_listed_code_fires_its_own_rule(code: str, row: tuple[int | None, str,
 
 
 def test_the_table_lists_the_contracts_rules_and_no_other() -> None:
-    assert set(RULESET.rules) == set(TABLE)
+    assert set(TABLES.card.rules) == set(TABLE)
 
 
 @pytest.mark.parametrize(

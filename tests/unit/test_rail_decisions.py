@@ -10,38 +10,30 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from paypilot.core.decide import Decision, FailedPayment, decide
-from paypilot.core.errors import NotARailCode, RailRefused
-from paypilot.rails import load_registry
-from paypilot.record import StoredDecision
-from paypilot.rules import current_ruleset
+from paypilot.core.rail_table import RailTable
+from paypilot.core.rule import NotACode, TableRefuses
+from paypilot.decisions import StoredDecision
+from paypilot.tables import published_tables
 
-RULESET, RAILS = current_ruleset(), load_registry()
+TABLES = published_tables()
+ACH, _, SEPA = TABLES.rails
 
 
 def decided(code: str, attempt: int = 1, prior_failures: int = 0) -> Decision:
-    return decide(FailedPayment("in_1001", code, attempt, prior_failures), RULESET, RAILS)
+    decision = decide(FailedPayment("in_1001", code, attempt, prior_failures), TABLES)
+    assert isinstance(decision, Decision)
+    return decision
 
 
 def test_the_bodies_of_other_failure_codes_are_what_they_were_before_the_rails() -> None:
-    codes = [*RULESET.rules, "default", "do_not_honor", "foo:R01", "R01", "ach", "AM04", "sepa_debit:AM04"]
+    codes = [*TABLES.card.rules, "default", "do_not_honor", "foo:R01", "R01", "ach", "AM04", "sepa_debit:AM04"]
     bodies = hashlib.sha256()
     for code, attempt, prior in itertools.product(codes, range(1, 6), range(5)):
         decision = decided(code, attempt, prior)
         row = StoredDecision(
             uuid.UUID("019ad3c0-8f0e-7cc2-b9a5-0c3f5d9e2a11"),
-            "in_1001",
-            code,
-            attempt,
-            prior,
-            decision.rule,
-            decision.matched,
-            decision.action,
-            decision.tone,
-            decision.retry_in_days,
-            decision.churn_risk,
-            decision.escalated,
-            decision.rules_version,
-            None if decision.rail is None else dict(decision.rail),
+            FailedPayment("in_1001", code, attempt, prior),
+            decision,
             datetime(2026, 11, 30, 9, 0, 0, 123456, UTC),
         )
         bodies.update(row.body() + b"\n")
@@ -66,7 +58,7 @@ def test_the_bodies_of_other_failure_codes_are_what_they_were_before_the_rails()
 def test_a_rail_code_is_decided_by_its_row(code: str, attempt: int, action: str, days: int | None) -> None:
     decision = decided(code, attempt)
     assert (decision.rule, decision.matched, decision.action, decision.retry_in_days) == (code, True, action, days)
-    assert decision.rules_version == RAILS.rails[code.partition(":")[0]].version
+    assert decision.rules_version == (ACH if code.startswith("ach") else SEPA).version
 
 
 @given(st.sampled_from(["R01", "R09"]), st.integers(3, 1000), st.integers(0, 1000))
@@ -102,16 +94,12 @@ def test_no_code_without_a_match_is_ever_retried(code: str, attempt: int, prior_
     "code", ["ach:xyz", "ach:r01", "ach:R1", "ach:", "ach:R01:R02", "sepa:am04", "ACH:R01", "Sepa:AM04"]
 )
 def test_what_is_meant_for_a_rail_and_is_no_code_of_it_is_refused_and_never_falls_to_the_card_table(code: str) -> None:
-    with pytest.raises(NotARailCode) as refused:
-        decided(code)
-    assert (refused.value.field, refused.value.gate) == ("failure_code", "rules_table")
+    assert isinstance(decide(FailedPayment("in_1001", code), TABLES), NotACode)
 
 
 @pytest.mark.parametrize("code", ["bacs:0", "bacs:2", "bacs:anything"])
 def test_bacs_is_refused_whatever_the_code(code: str) -> None:
-    with pytest.raises(RailRefused) as refused:
-        decided(code)
-    assert (refused.value.field, refused.value.gate) == ("failure_code", "rules_table")
+    assert isinstance(decide(FailedPayment("in_1001", code), TABLES), TableRefuses)
 
 
 @pytest.mark.parametrize("code", ["foo:R01", "R01", "ach", "ach/R01", "x:ach:R01"])
@@ -121,6 +109,41 @@ def test_a_code_that_names_no_rail_is_a_card_table_s_code(code: str) -> None:
 
 def test_a_recorded_decision_can_be_replayed_from_the_table_that_its_version_names() -> None:
     decision = decided("ach:R28")
-    again = RAILS.versions[decision.rules_version].lookup("R28")
+    table = TABLES.versions[decision.rules_version]
+    assert isinstance(table, RailTable)
+    again = table.answer("R28")
     assert decision.rail is not None
-    assert (again.row, again.policy.action) == (decision.rail["row"], decision.action)
+    assert (again["row"], again["policy"]["action"]) == (decision.rail["row"], decision.action)
+
+
+def test_a_rail_decision_holds_the_policy_the_risk_and_what_the_table_says() -> None:
+    answer = ACH.answer("R01")
+    limit = answer["limit"]
+    assert limit is not None
+    for attempt, policy, risk in ((1, answer["policy"], "low"), (3, limit["when_used_up"], "high")):
+        decision = decided("ach:R01", attempt)
+        assert (decision.rule, decision.matched, decision.rules_version) == ("ach:R01", True, answer["version"])
+        assert (decision.action, decision.tone) == (policy["action"], policy["tone"])
+        assert (decision.churn_risk, decision.escalated) == (risk, risk == "high")
+        assert decision.rail == {
+            "rail": "ach",
+            "code": "R01",
+            "row": answer["row"],
+            "goes_again": answer["goes_again"],
+            "changes_first": answer["changes_first"],
+            "a_person_acts_first": answer["a_person_acts_first"],
+            "family": answer["family"],
+            "limit": {
+                "reinitiations": limit["reinitiations"],
+                "within_days": limit["within_days"],
+                "counted_from": limit["counted_from"],
+            },
+            "limit_used_up": attempt == 3,
+            "reason": answer["reason"],
+        }
+
+
+def test_a_rail_without_a_limit_has_none() -> None:
+    decision = decided("ach:R02")
+    assert decision.rail is not None
+    assert (decision.rail["limit"], decision.rail["limit_used_up"]) == (None, False)

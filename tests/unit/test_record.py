@@ -10,7 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from paypilot.core.canonical import canonical_json
-from paypilot.record import StoredDecision, new_id, timestamp
+from paypilot.decisions import COLUMNS, StoredDecision
+from paypilot.record.rows import new_id, timestamp
 
 
 def stored(**changes: Any) -> StoredDecision:
@@ -31,7 +32,7 @@ def stored(**changes: Any) -> StoredDecision:
         "rail": None,
         "decided_at": datetime(2026, 11, 30, 9, 0, 0, 123456, UTC),
     }
-    return StoredDecision(**(row | changes))
+    return StoredDecision.from_row(tuple((row | changes)[column] for column in COLUMNS))
 
 
 def test_the_contracts_example_is_answered_byte_for_byte() -> None:

@@ -4,10 +4,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from paypilot.core import errors
-from paypilot.service import HISTORY, OUTCOME, find_route, route_name
+from paypilot.http.problems import MethodNotAllowed, NotFound
+from paypilot.routes import ROUTES, match_route
 
-SUMMARY = "GET /decisions/outcomes/summary"
+SUMMARY, HISTORY = "GET /decisions/outcomes/summary", "GET /decisions/{invoice_id}"
+OUTCOME = "POST /decisions/{invoice_id}/outcome"
+
+
+def found(method: str, path: str) -> tuple[str, str]:
+    route, parameters = match_route(method, path)
+    return route.name, parameters.get("invoice_id", "")
 
 
 @pytest.mark.parametrize(
@@ -29,15 +35,15 @@ SUMMARY = "GET /decisions/outcomes/summary"
     ],
 )
 def test_a_path_is_its_route(method: str, path: str, route: str, invoice_id: str) -> None:
-    assert find_route(method, path) == (route, invoice_id)
+    assert found(method, path) == (route, invoice_id)
 
 
 @pytest.mark.parametrize(
     "path", ["", "/", "/decide/", "/Decide", "/decisions", "/decisions/", "/health/", "//health", "/x"]
 )
 def test_any_other_path_is_none(path: str) -> None:
-    with pytest.raises(errors.NotFound):
-        find_route("GET", path)
+    with pytest.raises(NotFound):
+        found("GET", path)
 
 
 @pytest.mark.parametrize(
@@ -54,19 +60,27 @@ def test_any_other_path_is_none(path: str) -> None:
     ],
 )
 def test_another_method_is_told_what_is_allowed(method: str, path: str, allowed: str) -> None:
-    with pytest.raises(errors.MethodNotAllowed) as caught:
-        find_route(method, path)
-    assert caught.value.allowed == allowed
+    with pytest.raises(MethodNotAllowed) as caught:
+        found(method, path)
+    assert caught.value.headers == {"allow": allowed}
+    assert caught.value.detail == f"Allowed methods: {allowed}."
 
 
 @given(st.text())
 def test_everything_between_is_the_invoice_id(invoice_id: str) -> None:
     if invoice_id and invoice_id != "outcomes/summary":
-        assert find_route("GET", f"/decisions/{invoice_id}") == (HISTORY, invoice_id)
-        assert find_route("POST", f"/decisions/{invoice_id}/outcome") == (OUTCOME, invoice_id)
+        assert found("GET", f"/decisions/{invoice_id}") == (HISTORY, invoice_id)
+        assert found("POST", f"/decisions/{invoice_id}/outcome") == (OUTCOME, invoice_id)
 
 
-def test_the_log_is_told_the_route_and_nothing_of_what_the_path_names() -> None:
-    assert route_name("HEAD", "/decisions/in_1001") == HISTORY
-    assert route_name("POST", "/decisions/in_1001") == "none"
-    assert route_name("GET", "/in_1001") == "none"
+@pytest.mark.parametrize(
+    ("path", "parameters"),
+    [("/rails/ach", {"rail": "ach"}), ("/rails/a%2/codes/R 1", {"rail": "a%2", "code": "R 1"}), ("/rails", {})],
+)
+def test_a_segment_of_a_path_is_a_parameter(path: str, parameters: dict[str, str]) -> None:
+    assert match_route("GET", path).parameters == parameters
+
+
+def test_a_routes_name_holds_no_part_of_a_path_that_a_caller_chose() -> None:
+    assert match_route("HEAD", "/decisions/in_1001").route.name == HISTORY
+    assert len({route.name for route in ROUTES}) == len(ROUTES)

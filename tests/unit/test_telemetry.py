@@ -4,20 +4,24 @@ import json
 import os
 import subprocess
 import sys
-from pathlib import Path
 from typing import Any
 
 import pytest
 from aws_lambda_powertools.metrics import EphemeralMetrics, MetricUnit
 
-from paypilot import telemetry, wire
+from paypilot import telemetry
+from paypilot.http import problems
+from paypilot.http.request import Request
+from paypilot.http.response import Response
 
-REQUEST = wire.Request("POST", "/decide", "", {}, "", False, "request-1")
+REQUEST = Request("POST", "/decide", "", {}, "", False, "request-1")
 FACTS = {"decision_id": "id-1", "rule": "card_expired", "rules_table": "matched", "written": "recorded"}
 
 
-def lines(capsys: pytest.CaptureFixture[str], facts: dict[str, str], status: int = 200) -> list[dict[str, Any]]:
-    telemetry.tell_answer(REQUEST, wire.Response(status, b"{}", facts=facts))
+def lines(
+    capsys: pytest.CaptureFixture[str], facts: dict[str, str], status: int = 200, metric: str | None = None
+) -> list[dict[str, Any]]:
+    telemetry.log_answer(REQUEST, "POST /decide", Response(status, b"{}", facts=facts, metric=metric))
     return [json.loads(line) for line in capsys.readouterr().out.splitlines()]
 
 
@@ -35,7 +39,7 @@ def test_a_decisions_line_holds_the_metrics_that_powertools_would_write(
     (ours,) = lines(capsys, FACTS | {"rules_table": rules_table})
     assert 0 <= ours["_aws"].pop("Timestamp") - theirs["_aws"].pop("Timestamp") < 60_000
     assert theirs.items() <= ours.items()
-    assert ours.keys() - theirs.keys() == {"level", "message", "request_id", "status", *FACTS}
+    assert ours.keys() - theirs.keys() == {"level", "message", "request_id", "status", "route", *FACTS}
 
 
 def test_a_replay_is_told_and_counts_no_decision(capsys: pytest.CaptureFixture[str]) -> None:
@@ -44,24 +48,40 @@ def test_a_replay_is_told_and_counts_no_decision(capsys: pytest.CaptureFixture[s
     assert "_aws" not in line and "Decisions" not in line
 
 
-@pytest.mark.parametrize(("code", "metric"), [("unauthorized", "AuthRejected"), ("invalid_json", "Refusals")])
-def test_a_refusal_is_told_and_counted(code: str, metric: str, capsys: pytest.CaptureFixture[str]) -> None:
-    line = next(line for line in lines(capsys, {"code": code}, 422) if "_aws" in line)
-    assert line[metric] == [1.0]
+@pytest.mark.parametrize("problem", problems.ALL)
+def test_an_answer_is_logged_and_counted_by_the_metric_of_its_problem(
+    problem: type[problems.Problem], capsys: pytest.CaptureFixture[str]
+) -> None:
+    counted = [line for line in lines(capsys, {"code": problem.code}, problem.status, problem.metric) if "_aws" in line]
+    assert [line[problem.metric] for line in counted if problem.metric] == ([[1.0]] if problem.metric else [])
+    assert len(counted) == (problem.metric is not None)
+
+
+def test_a_log_that_cannot_be_written_keeps_no_answer_from_its_caller(monkeypatch: pytest.MonkeyPatch) -> None:
+    def broken(*_: object, **__: object) -> None:
+        raise OSError("the disk is full")
+
+    monkeypatch.setattr("builtins.print", broken)
+    monkeypatch.setattr(telemetry, "_logger", broken)
+    for facts in (FACTS, {"code": "unauthorized"}):
+        telemetry.log_answer(REQUEST, "POST /decide", Response(200, b"{}", facts=facts))
+    telemetry.log_failure(REQUEST, ValueError(), "Unforeseen")
 
 
 def test_a_failure_is_told_by_its_class_and_frames_and_never_by_its_message() -> None:
     # A process of its own: Powertools keeps the standard output that its first logger found.
     program = (
-        "from paypilot import telemetry, wire\n"
+        "from paypilot import telemetry\n"
+        "from paypilot.http.request import Request\n"
         "try: int('in_1001 and a token')\n"
         "except ValueError as error:\n"
-        "    telemetry.tell_failure(wire.Request('POST', '/decide', '', {}, '', False, 'id'), error, 'Unforeseen')"
+        "    telemetry.log_failure(Request('POST', '/decide', '', {}, '', False, 'id'), error, 'Unforeseen')"
     )
-    environment = {**os.environ, "PYTHONPATH": str(Path(telemetry.__file__).parent.parent)}
+    # Where Lambda's configuration names neither, both still have a name.
+    environment = {name: value for name, value in os.environ.items() if not name.startswith("POWERTOOLS_")}
     ran = subprocess.run([sys.executable, "-c", program], env=environment, capture_output=True, text=True, check=True)
     told, counted = (json.loads(line) for line in ran.stdout.splitlines())
     assert (told["level"], told["message"], told["exception"]) == ("ERROR", "Unforeseen", "ValueError")
-    assert told["frames"] == ["<string>:2 <module>"]
+    assert told["frames"] == ["<string>:3 <module>"]
     assert counted["Unforeseen"] == [1.0]
     assert "in_1001" not in ran.stdout + ran.stderr

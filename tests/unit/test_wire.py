@@ -9,14 +9,21 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from paypilot import wire
-from paypilot.core import errors
+from paypilot import refusals
 from paypilot.core.decide import FailedPayment
+from paypilot.decisions import LISTING, read_failed_payment
+from paypilot.http import problems
+from paypilot.http.auth import read_bearer_token
+from paypilot.http.body import read_idempotency_key, read_object
+from paypilot.http.page import Page, read_cursor, read_page, write_cursor
+from paypilot.http.request import Request, read_event
+from paypilot.invoices import is_invoice_id
 
 GOOD = {"invoice_id": "in_1", "failure_code": "card_expired"}
+BODY_BYTES_MAX = 16 * 1024
 
 
-def request(body: bytes | str = b"", *, query: str = "", **headers: str) -> wire.Request:
+def request(body: bytes | str = b"", *, query: str = "", **headers: str) -> Request:
     event = {
         "rawPath": "/decide",
         "rawQueryString": query,
@@ -25,11 +32,15 @@ def request(body: bytes | str = b"", *, query: str = "", **headers: str) -> wire
         "body": base64.b64encode(body).decode() if isinstance(body, bytes) else body,
         "isBase64Encoded": isinstance(body, bytes),
     }
-    return wire.read_event(event)
+    return read_event(event)
+
+
+def read_payment(sent: Request) -> FailedPayment:
+    return read_failed_payment(read_object(sent, BODY_BYTES_MAX))
 
 
 def payment(**fields: Any) -> FailedPayment:
-    return wire.read_failed_payment(request(json.dumps(GOOD | fields)))
+    return read_payment(request(json.dumps(GOOD | fields)))
 
 
 def test_a_body_is_read_with_its_defaults() -> None:
@@ -40,8 +51,8 @@ def test_a_body_is_read_with_its_defaults() -> None:
 @given(st.binary(max_size=200))
 def test_any_bytes_are_a_payment_or_a_refusal(body: bytes) -> None:
     try:
-        wire.read_failed_payment(request(body))
-    except errors.Refusal as refusal:
+        read_payment(request(body))
+    except problems.Refusal as refusal:
         assert refusal.code in {"invalid_json", "not_an_object", "unknown_field", "missing_field", "duplicate_field"}
 
 
@@ -53,35 +64,35 @@ JSON_VALUES = st.recursive(
 @given(st.fixed_dictionaries({}, optional=dict.fromkeys((*GOOD, "attempt", "prior_failures", "x"), JSON_VALUES)))
 def test_any_json_object_is_a_payment_within_the_limits_or_a_refusal_that_names_a_field(fields: dict[str, Any]) -> None:
     try:
-        read = wire.read_failed_payment(request(json.dumps(fields)))
-    except errors.InvalidJson:
+        read = read_payment(request(json.dumps(fields)))
+    except problems.InvalidJson:
         assert any(token in json.dumps(fields) for token in ("NaN", "Infinity"))
-    except errors.Refusal as refusal:
-        assert refusal.field in {*GOOD, "attempt", "prior_failures", "x"}
+    except problems.Refusal as refusal:
+        assert refusal.members["field"] in {*GOOD, "attempt", "prior_failures", "x"}
     else:
         assert fields.keys() <= {*GOOD, "attempt", "prior_failures"}
         assert type(read.attempt) is int
         assert 1 <= read.attempt <= 1000
         assert 0 <= read.prior_failures <= 1000
-        assert wire.is_invoice_id(read.invoice_id)
+        assert is_invoice_id(read.invoice_id)
 
 
 def test_fields_are_refused_in_the_order_of_their_table_and_others_after_them() -> None:
-    with pytest.raises(errors.InvalidType) as caught:
+    with pytest.raises(problems.InvalidType) as caught:
         payment(invoice_id=1, failure_code=2, client_id="acme", x=1)
-    assert caught.value.field == "invoice_id"
-    with pytest.raises(errors.ClientIdInBody):
+    assert caught.value.members["field"] == "invoice_id"
+    with pytest.raises(problems.ClientIdInBody):
         payment(client_id="acme", x=1)
-    with pytest.raises(errors.UnknownField) as unknown:
+    with pytest.raises(problems.UnknownField) as unknown:
         payment(x=1, client_id="acme")
-    assert unknown.value.field == "x"
+    assert unknown.value.members["field"] == "x"
 
 
 @pytest.mark.parametrize(
     "text", ["in/1", "a", "A:1.2_3-4", "a" * 255, "in_1/outcome", "outcomes", "outcomes/summary/x"]
 )
 def test_an_invoice_id_may_be(text: str) -> None:
-    assert wire.is_invoice_id(text)
+    assert is_invoice_id(text)
     assert payment(invoice_id=text).invoice_id == text
 
 
@@ -105,41 +116,41 @@ def test_an_invoice_id_may_be(text: str) -> None:
     ],
 )
 def test_an_invoice_id_may_not_be(text: str) -> None:
-    assert not wire.is_invoice_id(text)
-    with pytest.raises(errors.InvalidValue):
+    assert not is_invoice_id(text)
+    with pytest.raises(problems.InvalidValue):
         payment(invoice_id=text)
 
 
 def test_the_echoed_name_of_a_field_is_escaped_and_cut() -> None:
-    with pytest.raises(errors.UnknownField) as caught:
-        wire.read_failed_payment(request(json.dumps(GOOD | {'<é"\ud800' + "x" * 300: 1})))
-    assert caught.value.field is not None
-    assert caught.value.field.isascii()
-    assert len(caught.value.field) == 64
+    with pytest.raises(problems.UnknownField) as caught:
+        read_payment(request(json.dumps(GOOD | {'<é"\ud800' + "x" * 300: 1})))
+    field = str(caught.value.members["field"])
+    assert field.isascii()
+    assert len(field) == 64
 
 
-@pytest.mark.parametrize("size", [wire.MAX_BODY_BYTES, wire.MAX_BODY_BYTES + 1])
+@pytest.mark.parametrize("size", [BODY_BYTES_MAX, BODY_BYTES_MAX + 1])
 @pytest.mark.parametrize("as_base64", [True, False])
 def test_a_body_of_16_kib_is_read_and_a_byte_more_is_not(size: int, as_base64: bool) -> None:
     text = json.dumps(GOOD).ljust(size)
     body = request(text.encode() if as_base64 else text)
-    if size == wire.MAX_BODY_BYTES:
-        assert wire.read_failed_payment(body).invoice_id == "in_1"
+    if size == BODY_BYTES_MAX:
+        assert read_payment(body).invoice_id == "in_1"
     else:
-        with pytest.raises(errors.BodyTooLarge):
-            wire.read_failed_payment(body)
+        with pytest.raises(problems.BodyTooLarge):
+            read_payment(body)
 
 
 @pytest.mark.parametrize("text", ["%%%", "e30", "e30=\n", "e30=e30=", "é"])
 def test_broken_base64_is_refused(text: str) -> None:
-    broken = wire.Request("POST", "/decide", "", {}, text, body_is_base64=True, request_id="")
-    with pytest.raises(errors.InvalidJson):
-        wire.read_failed_payment(broken)
+    broken = Request("POST", "/decide", "", {}, text, body_is_base64=True, request_id="")
+    with pytest.raises(problems.InvalidJson):
+        read_payment(broken)
 
 
 @pytest.mark.parametrize("header", ["Bearer t0ken", "bearer t0ken", "BEARER   t0ken"])
 def test_a_bearer_token_is_read(header: str) -> None:
-    assert wire.read_bearer_token(request(authorization=header)) == "t0ken"
+    assert read_bearer_token(request(authorization=header)) == "t0ken"
 
 
 @pytest.mark.parametrize(
@@ -148,67 +159,68 @@ def test_a_bearer_token_is_read(header: str) -> None:
      " Bearer a", "Bearer a ", "Bearer\ta", "Bearera"],
 )  # fmt: skip
 def test_anything_else_is_no_bearer_token(header: str) -> None:
-    with pytest.raises(errors.Unauthorized):
-        wire.read_bearer_token(request(authorization=header))
+    with pytest.raises(problems.Unauthorized):
+        read_bearer_token(request(authorization=header))
 
 
 def test_two_authorization_headers_are_no_token_whatever_their_case() -> None:
     event = {"headers": {"Authorization": "Bearer a", "authorization": "Bearer a"}}
-    with pytest.raises(errors.Unauthorized):
-        wire.read_bearer_token(wire.read_event(event))
+    with pytest.raises(problems.Unauthorized):
+        read_bearer_token(read_event(event))
 
 
 @pytest.mark.parametrize("key", ["a", " ~", "x" * 255])
 def test_an_idempotency_key_is_read(key: str) -> None:
-    assert wire.read_idempotency_key(request(idempotency_key=key)) == key
+    assert read_idempotency_key(request(idempotency_key=key)) == key
 
 
-@pytest.mark.parametrize("key", ["", "x" * 256, "é", "a\tb", "a\x7f"])
-def test_an_idempotency_key_outside_printable_ascii_is_refused(key: str) -> None:
-    with pytest.raises(errors.IdempotencyKeyInvalid):
-        wire.read_idempotency_key(request(idempotency_key=key))
+@pytest.mark.parametrize("key", ["", "x" * 256, "é", "a\tb", "a\x7f", "a,b"])
+def test_an_idempotency_key_outside_printable_ascii_or_with_a_comma_is_refused(key: str) -> None:
+    with pytest.raises(problems.IdempotencyKeyInvalid):
+        read_idempotency_key(request(idempotency_key=key))
 
 
 def test_without_the_header_there_is_no_idempotency_key() -> None:
-    assert wire.read_idempotency_key(request()) is None
+    assert read_idempotency_key(request()) is None
 
 
 def test_the_stage_is_taken_from_the_path_unless_it_is_the_default() -> None:
     def path(raw: str, stage: str) -> str:
-        return wire.read_event({"rawPath": raw, "requestContext": {"stage": stage}}).path
+        return read_event({"rawPath": raw, "requestContext": {"stage": stage}}).path
 
     assert path("/prod/decide", "prod") == "/decide"
     assert path("/prod", "prod") == "/"
     assert path("/$default/decide", "$default") == "/$default/decide"
 
 
-LISTINGS = st.sampled_from(sorted(wire.CURSOR_MARKS))
+MARKS = [*LISTING.values(), *refusals.LISTING.values()]
+LISTINGS = st.sampled_from(MARKS)
 
 
 @given(LISTINGS, st.uuids())
-def test_a_cursor_reads_back_in_its_own_listing_and_in_no_other(listing: str, last_id: uuid.UUID) -> None:
-    cursor = wire.write_cursor(listing, last_id)
-    assert wire.read_cursor(listing, cursor) == last_id
-    for other in wire.CURSOR_MARKS.keys() - {listing}:
-        with pytest.raises(errors.InvalidQuery):
-            wire.read_cursor(other, cursor)
+def test_a_cursor_reads_back_in_its_own_listing_and_in_no_other(mark: bytes, last_id: uuid.UUID) -> None:
+    cursor = write_cursor(mark, last_id)
+    assert read_cursor(mark, cursor) == last_id
+    for other in set(MARKS) - {mark}:
+        with pytest.raises(problems.InvalidQuery):
+            read_cursor(other, cursor)
 
 
 @given(LISTINGS, st.text(max_size=30) | st.from_regex(r"[A-Za-z0-9_-]{20,24}", fullmatch=True))
-def test_only_what_was_written_is_a_cursor(listing: str, cursor: str) -> None:
+def test_only_what_was_written_is_a_cursor(mark: bytes, cursor: str) -> None:
     try:
-        last_id = wire.read_cursor(listing, cursor)
-    except errors.InvalidQuery as error:
-        assert error.field == "cursor"
+        last_id = read_cursor(mark, cursor)
+    except problems.InvalidQuery as error:
+        assert error.members["field"] == "cursor"
     else:
-        assert wire.write_cursor(listing, last_id) == cursor
+        assert write_cursor(mark, last_id) == cursor
 
 
 def test_a_listings_query_is_read() -> None:
-    assert wire.read_page(request()) == wire.Page(50, None)
-    assert wire.read_page(request(query="limit=200")) == wire.Page(200, None)
-    assert wire.read_page(request(query="kind=refusal&limit=1"), kinds=True) == wire.Page(1, None, "refusal", "refusal")
-    assert wire.read_page(request(), kinds=True) == wire.Page(50, None, None, "refusals")
+    assert read_page(request(), LISTING) == Page(50, None, None, b"h")
+    assert read_page(request(query="limit=200"), LISTING).limit == 200
+    assert read_page(request(query="kind=refusal&limit=1"), refusals.LISTING) == Page(1, None, "refusal", b"r")
+    assert read_page(request(), refusals.LISTING) == Page(50, None, None, b"a")
 
 
 @pytest.mark.parametrize(
@@ -230,21 +242,21 @@ def test_a_listings_query_is_read() -> None:
     ],
 )
 def test_a_listings_query_is_refused_by_name(query: str, field: str) -> None:
-    with pytest.raises(errors.InvalidQuery) as caught:
-        wire.read_page(request(query=query))
-    assert caught.value.field == field
+    with pytest.raises(problems.InvalidQuery) as caught:
+        read_page(request(query=query), LISTING)
+    assert caught.value.members["field"] == field
 
 
 def test_a_kind_is_one_of_two() -> None:
-    with pytest.raises(errors.InvalidQuery):
-        wire.read_page(request(query="kind=all"), kinds=True)
+    with pytest.raises(problems.InvalidQuery):
+        read_page(request(query="kind=all"), refusals.LISTING)
 
 
 @given(st.text(max_size=60))
 def test_any_query_is_a_page_within_its_limits_or_refused(query: str) -> None:
     try:
-        page = wire.read_page(request(query=query), kinds=True)
-    except errors.InvalidQuery as error:
-        assert error.field is not None
+        page = read_page(request(query=query), refusals.LISTING)
+    except problems.InvalidQuery as error:
+        assert "field" in error.members
     else:
         assert 1 <= page.limit <= 200

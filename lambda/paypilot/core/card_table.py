@@ -33,7 +33,6 @@ class CardTable:
             raise InvalidTable(f"a card table has exactly the keys {sorted(_DOCUMENT_KEYS)}")
         self.document = document
         self.published: str = document["published"]
-        self.version = digest(canonical_json(document))
         self.rows: dict[str, Mapping[str, Any]] = {}
         for row in document["rules"]:
             _check(row)
@@ -42,6 +41,7 @@ class CardTable:
             self.rows[row["rule"]] = row
         if DEFAULT_RULE not in self.rows:
             raise InvalidTable("a card table has one default rule")
+        self.version = digest(canonical_json(document))
         self.rules = {name: self._rule(row) for name, row in self.rows.items() if name != DEFAULT_RULE}
         self.default = self._rule(self.rows[DEFAULT_RULE])
 

@@ -27,7 +27,7 @@ import psycopg
 from paypilot import decisions, function, telemetry
 from paypilot.core.decide import Decision, FailedPayment
 from paypilot.record.database import Connection, Database, RecordUnavailable
-from paypilot.record.rows import new_id
+from paypilot.record.rows import Record, new_id
 
 TOKENS = {"token-of-client-a": "client-a", "token-of-client-b": "client-b"}
 SHARED_KEYS = 400
@@ -241,9 +241,19 @@ def _plant_forgets_the_key() -> None:
 
 def _plant_writes_twice() -> None:
     def replace(original: Callable[..., Any]) -> Callable[..., Any]:
-        return lambda record, _id, *rest: original(record, new_id(), *rest)
+        def called(record: Any, statement: str, values: Any) -> Any:
+            if "decision_audit" not in statement:
+                return original(record, statement, values)
 
-    _around(decisions, "record_decision", replace)
+            # Each try of the same insert writes a row of its own.
+            def insert(connection: Connection) -> Any:
+                return connection.execute(statement, (record._client_id, new_id(), *values[1:])).fetchone()
+
+            return record._run(insert)
+
+        return called
+
+    _around(Record, "insert", replace)
 
 
 def _plant_waits_for_ever() -> None:

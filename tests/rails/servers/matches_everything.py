@@ -1,17 +1,16 @@
 """The real server over a table whose fall-through claims a match: what the negative control is for."""
 
-import dataclasses
-
 import paypilot_rails_mcp
-from paypilot.core.rails import Rail
+from paypilot.core.rail_table import RailTable
+from paypilot.core.rail_types import Answer
 
-honest = Rail.lookup
-
-
-def lookup(self, code):
-    answer = honest(self, code)
-    return answer if answer.matched else dataclasses.replace(honest(self, "R01"), code=code)
+honest = RailTable.answer
 
 
-Rail.lookup = lookup
+def answer(self: RailTable, code: str) -> Answer:
+    found = honest(self, code)
+    return found if found["matched"] else {**honest(self, "R01"), "code": code}
+
+
+RailTable.answer = answer  # type: ignore[method-assign]
 paypilot_rails_mcp.main()
