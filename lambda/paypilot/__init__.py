@@ -1,0 +1,3 @@
+"""PayPilot's decision service."""
+
+__version__ = "1.0.0"
