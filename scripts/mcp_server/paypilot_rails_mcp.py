@@ -1,7 +1,9 @@
 """An MCP server over the rail tables (stdio). It reads what its package carries: no network, no model."""
 
 import argparse
+import sys
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Annotated, Any
 
 from mcp.server import MCPServer
@@ -9,6 +11,9 @@ from mcp.server.mcpserver import Context
 from mcp.server.mcpserver.exceptions import ToolError
 from mcp.types import CallToolResult, InputRequiredResult, ToolAnnotations
 from pydantic import Field, ValidationError
+
+# The wheel carries a copy of its own; in a checkout this folder isn't there, and paypilot is the checkout's.
+sys.path.insert(0, str(Path(__file__).with_name("vendored")))
 
 from paypilot.core.errors import Problem, RailRefused
 from paypilot.core.rails import PERSON_RULE, Answer, DecisionRow, WhyRefused, policy_at
