@@ -91,16 +91,17 @@ destroy: ## Destroy the deployed slice: CONFIRM=<its name>, and SNAPSHOT=false t
 	$(TERRAFORM) destroy -input=false -auto-approve -var=deletion_protection=false -var=final_snapshot=$(or $(SNAPSHOT),true)
 
 ##@ Tables and documents
-GENERATED := lambda/paypilot/openapi.json docs/rails
+GENERATED := lambda/paypilot/openapi.json docs/rails THIRD_PARTY_LICENSES
 
 .PHONY: explain
 explain: $(INSTALLED) ## Explain a recorded decision and decide it again: FILE=decision.json
 	@$(RUN) scripts/explain.py $(if $(FILE),-- "$(FILE)")
 
 .PHONY: generate
-generate: $(INSTALLED) ## Write every generated file again: the OpenAPI document and the rail pages
+generate: $(INSTALLED) ## Write every generated file again: the OpenAPI document, the rail pages, the licences
 	$(RUN) scripts/contract/openapi.py
 	$(RUN) scripts/rails/pages.py
+	$(RUN) scripts/deploy/third_party.py
 
 # A file that a generator adds counts as a difference too.
 .PHONY: generate-check

@@ -17,7 +17,7 @@ from typing import Any
 
 from paypilot.core.card_table import CardTable
 from paypilot.core.decide import Decision, FailedPayment, apply_rule
-from paypilot.core.rule import Rule
+from paypilot.core.rule import NotACode, Rule
 from paypilot.decisions import StoredDecision, read_failed_payment
 from paypilot.http.body import STRICT_JSON
 from paypilot.http.problems import Refusal
@@ -117,9 +117,10 @@ def decide_again(payment: FailedPayment, version: object) -> tuple[Decision, lis
     table = tables.versions.get(version) if isinstance(version, str) else None
     if table is None:
         raise Unexplained("no published table has the version that it names")
-    rule = table.rule(payment.failure_code, payment.attempt)
-    if tables.name_for(payment.failure_code) != table.name:
+    meant_for = tables.name_for(payment.failure_code)
+    if isinstance(meant_for, str) and meant_for != table.name:
         raise Unexplained("the table of the version that it names doesn't answer for its failure code")
+    rule = meant_for if isinstance(meant_for, NotACode) else table.rule(payment.failure_code, payment.attempt)
     if not isinstance(rule, Rule):
         raise Unexplained(f"its failure code is refused, and never decided. {rule.detail}")
     decision = apply_rule(rule, payment)

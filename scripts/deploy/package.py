@@ -14,6 +14,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
 LOCK = ROOT / "requirements.lock"
+LICENCES = ROOT / "THIRD_PARTY_LICENSES"
 
 # python3.13 on Lambda is Amazon Linux 2023, glibc 2.34. pip widens no tag by itself, so both are named.
 LAMBDA_PLATFORM = (
@@ -24,27 +25,24 @@ LAMBDA_PLATFORM = (
 )
 ELF_MACHINES = {"aarch64": 183, "x86_64": 62}
 
-# What goes into both packages, and why: the first folder or file that matches a path decides, and what none matches
-# is left out.
-KEPT = {
-    "psycopg/": "the Postgres driver",
-    "psycopg_binary/": "its C implementation, for this one interpreter",
-    "psycopg_binary.libs/": "libpq, OpenSSL for verified TLS, and what libpq is linked to",
-    "typing_extensions.py": "imported by both others",
-    "jmespath/": "imported by Powertools' Logger",
-    "aws_lambda_powertools/__init__.py": "the package that holds the following",
-    "aws_lambda_powertools/exceptions/": "imported by Logger and Metrics",
-    "aws_lambda_powertools/logging/": "Logger",
-    "aws_lambda_powertools/metrics/": "Metrics",
-    "aws_lambda_powertools/package_logger.py": "imported by the package",
-    "aws_lambda_powertools/shared/": "imported by Logger and Metrics",
-    "aws_lambda_powertools/tracing/": "imported by Metrics",
-    "aws_lambda_powertools/utilities/__init__.py": "the package that holds the next",
-    "aws_lambda_powertools/utilities/jmespath_utils/": "imported by Logger",
-    "aws_lambda_powertools/warnings/": "imported by Metrics",
-}
-# Licences ask to travel with what they cover.
-LICENCE_NAMES = ("LICENSE", "LICENSE.txt", "COPYING", "NOTICE")
+# The folders and files of the dependencies that go into both packages; all else is left out.
+KEPT = (
+    "psycopg/",
+    "psycopg_binary/",
+    "psycopg_binary.libs/",  # libpq, OpenSSL for verified TLS, and what libpq is linked to
+    "typing_extensions.py",  # imported by psycopg and Powertools
+    "jmespath/",  # imported by Powertools' Logger
+    "aws_lambda_powertools/__init__.py",
+    "aws_lambda_powertools/exceptions/",
+    "aws_lambda_powertools/logging/",
+    "aws_lambda_powertools/metrics/",
+    "aws_lambda_powertools/package_logger.py",
+    "aws_lambda_powertools/shared/",
+    "aws_lambda_powertools/tracing/",  # imported by Metrics
+    "aws_lambda_powertools/utilities/__init__.py",
+    "aws_lambda_powertools/utilities/jmespath_utils/",  # imported by Logger
+    "aws_lambda_powertools/warnings/",  # imported by Metrics
+)
 LEFT_OUT_SUFFIXES = (".pyc", ".pyi", ".typed", ".pyx", ".c")
 # Parts of what is kept that no import reaches: CockroachDB's types, libpq by ctypes, another metrics service.
 LEFT_OUT_PREFIXES = (
@@ -78,9 +76,7 @@ def kept(name: str) -> bool:
     """Whether an installed file, by its path, belongs into the packages."""
     if name.endswith(LEFT_OUT_SUFFIXES) or name.startswith(LEFT_OUT_PREFIXES) or "__pycache__/" in name:
         return False
-    if ".dist-info/" in name:
-        return Path(name).name in LICENCE_NAMES
-    return any(name.startswith(prefix) for prefix in KEPT)
+    return name.startswith(KEPT)
 
 
 def check_architecture(name: str, data: bytes, machine: str) -> None:
@@ -93,13 +89,13 @@ def check_architecture(name: str, data: bytes, machine: str) -> None:
 
 
 def dependencies(platform: tuple[str, ...], machine: str) -> dict[str, bytes]:
-    """The files of both packages that aren't ours, by path."""
+    """The files of both packages that aren't ours, by path, with their licences."""
     with tempfile.TemporaryDirectory() as folder:
         install(Path(folder), platform)
         files = tree(Path(folder))
     for name, data in files.items():
         check_architecture(name, data, machine)
-    return {name: data for name, data in files.items() if kept(name)}
+    return {name: data for name, data in files.items() if kept(name)} | {LICENCES.name: LICENCES.read_bytes()}
 
 
 def tree(root: Path) -> dict[str, bytes]:

@@ -1,9 +1,11 @@
 """An MCP server over the rail tables (stdio). It reads what its package carries: no network, no model."""
 
 import argparse
+import sys
 from dataclasses import dataclass
 from functools import reduce
 from operator import or_
+from pathlib import Path
 from types import UnionType
 from typing import TYPE_CHECKING, Annotated, Any, get_args, get_origin, get_type_hints, is_typeddict
 
@@ -13,6 +15,9 @@ from mcp.server.mcpserver.exceptions import ToolError
 from mcp.types import CallToolResult, InputRequiredResult, ToolAnnotations
 from pydantic import Field, ValidationError
 from typing_extensions import TypedDict
+
+# The wheel carries a copy of its own; in a checkout this folder isn't there, and paypilot is the checkout's.
+sys.path.insert(0, str(Path(__file__).with_name("vendored")))
 
 from paypilot.core import rail_types
 from paypilot.core.rail_table import PERSON_RULE, RailTable, policy_at

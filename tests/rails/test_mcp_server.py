@@ -188,13 +188,16 @@ def test_the_built_wheel_holds_just_the_server_and_the_tables_and_runs_in_a_fres
         ]
     )
     [wheel] = tmp_path.glob("*.whl")
-    tables = {f"paypilot/rails/{path.name}" for path in (REPOSITORY / "lambda/paypilot/rails").glob("*.json")}
-    core = {f"paypilot/core/{name}.py" for name in ("__init__", "canonical", "errors", "rails")}
     names = {name for name in zipfile.ZipFile(wheel).namelist() if ".dist-info/" not in name}
-    assert names == tables | core | {
-        "paypilot/__init__.py",
-        "paypilot/rails/__init__.py",
-        "paypilot_rails_mcp.py",
+    assert {Path(name).parts[0] for name in names} == {"paypilot_rails_mcp"}, "it would shadow a checkout"
+    # The core and the tables, and no other folder of the function's.
+    package = REPOSITORY / "lambda/paypilot"
+    vendored = {path for folder in ("core", "rails") for path in (package / folder).glob("*.*")}
+    assert {name.removeprefix("paypilot_rails_mcp/") for name in names} == {
+        "__init__.py",
+        "LICENSE",
+        "vendored/paypilot/__init__.py",
+        *(f"vendored/paypilot/{path.relative_to(package)}" for path in vendored),
     }
 
     lock = (REPOSITORY / "requirements/dev.lock").read_text().splitlines()
