@@ -192,7 +192,7 @@ def test_the_built_wheel_holds_just_the_server_and_the_tables_and_runs_in_a_fres
     assert {Path(name).parts[0] for name in names} == {"paypilot_rails_mcp"}, "it would shadow a checkout"
     # The core and the tables, and no other folder of the function's.
     package = REPOSITORY / "lambda/paypilot"
-    vendored = {path for folder in ("core", "rails") for path in (package / folder).glob("*.*")}
+    vendored = {path for folder in ("core", "tables") for path in (package / folder).glob("*.*")}
     assert {name.removeprefix("paypilot_rails_mcp/") for name in names} == {
         "__init__.py",
         "LICENSE",
