@@ -49,8 +49,10 @@ resource "aws_apigatewayv2_stage" "default" {
   }
 }
 
+# AWS grants log delivery below /aws/vendedlogs/ in one entry. Any other name is one more entry in the account's policy
+# for log delivery, which holds 5,120 characters and keeps the entry of a group that is gone.
 resource "aws_cloudwatch_log_group" "access" {
-  name              = "/${var.name}/access"
+  name              = "/aws/vendedlogs/${var.name}/access"
   retention_in_days = 7
 }
 

@@ -294,6 +294,10 @@ run "the_api_has_one_route_and_logs_no_header_and_no_body" {
     error_message = "The access log holds something else than what was agreed."
   }
   assert {
+    condition     = aws_cloudwatch_log_group.access.name == "/aws/vendedlogs/paypilot/access"
+    error_message = "The access log's group takes up room in the account's policy for log delivery."
+  }
+  assert {
     condition     = aws_cloudwatch_log_group.access.retention_in_days == 7
     error_message = "Access logs are not kept seven days."
   }

@@ -1,6 +1,6 @@
 """Say what a deployment still lacks, before anything is made: one line each, and exit 1 if one of them stops it.
 
-Reads infra/*.auto.tfvars.json (`infra/settings.example.json` shows the first) and asks AWS who is calling, and what
+Reads infra/*.auto.tfvars.json (`infra/examples/settings.json` shows the first) and asks AWS who is calling, and what
 the account's concurrency limit is. Makes nothing.
 """
 
@@ -51,7 +51,7 @@ def check_terraform() -> Finding:
 
 def check_settings(found: dict[str, Any]) -> Iterator[Finding]:
     """The variables that have no default, and the tokens without which the slice answers nobody."""
-    remedy = "missing: cp infra/settings.example.json infra/settings.auto.tfvars.json, and edit that"
+    remedy = "missing: cp infra/examples/settings.json infra/settings.auto.tfvars.json, and edit that"
     for name in ("region", "notify_email"):
         yield name, name in found, found.get(name, remedy)
     digests = found.get("token_digests", {})

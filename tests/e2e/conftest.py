@@ -36,7 +36,7 @@ def stage() -> Iterator[Stage]:
     stage = Stage(Path(tempfile.mkdtemp(prefix="paypilot-e2e-")))
     _stages.append(stage)
     clone_checkout(stage.clone)
-    terraform.init(stage.infra / "iam")
+    terraform.init(stage.infra / "deploy_identity")
     make_certificates(stage.folder)
     stage.write_settings(
         region=REGION,
@@ -67,14 +67,14 @@ def database(stage: Stage) -> Iterator[LocalPostgres]:
 
 @pytest.fixture(scope="session")
 def identity(stage: Stage) -> dict[str, str]:
-    """The deploy role's credentials, made from infra/iam by the account's root; `stage.make` has them from here on."""
-    with stage.step("terraform apply infra/iam (as root)"):
+    """The deploy role's credentials, made from infra/deploy_identity as root; `stage.make` uses them from here on."""
+    with stage.step("terraform apply infra/deploy_identity (as root)"):
         applied = stage.run(
-            ["terraform", "-chdir=infra/iam", "apply", "-auto-approve", f"-var=region={REGION}"],
+            ["terraform", "-chdir=infra/deploy_identity", "apply", "-auto-approve", f"-var=region={REGION}"],
             stage.environment(stage.root_identity),
         )
         assert applied.returncode == 0, applied.stdout
-        output = terraform.run(stage.infra / "iam", "output", "-json").stdout
+        output = terraform.run(stage.infra / "deploy_identity", "output", "-json").stdout
         outputs = {name: entry["value"] for name, entry in json.loads(output).items()}
         made = stage.client("sts").assume_role(RoleArn=outputs["role_arn"], RoleSessionName="operator")["Credentials"]
     stage.allowed_actions = outputs["actions"]

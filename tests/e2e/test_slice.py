@@ -31,8 +31,8 @@ EMULATORS_OWN = {
 }
 
 # The emulator has no Access Analyzer, no EBS default, and no S3 Control where the provider asks for it, so these are
-# the guardrails that it can show; infra/account/tests looks at all of them. The bucket's life cycle is left out
-# too, for the minute that the provider waits for it to settle.
+# the guardrails that it can show; infra/account_guardrails/tests checks all of them. The bucket's life cycle is left
+# out too, for the minute that the provider waits for it to settle.
 GUARDRAILS_OF_THE_EMULATOR = [
     "aws_cloudtrail.account",
     "aws_iam_account_password_policy.account",
@@ -100,11 +100,18 @@ def invoke(stage: Stage, function: str, event: dict[str, str]) -> dict[str, Any]
 
 
 def test_the_account_guardrails_apply(stage: Stage) -> None:
-    terraform.init(stage.infra / "account")
-    with stage.step("terraform apply infra/account (as root)"):
+    terraform.init(stage.infra / "account_guardrails")
+    with stage.step("terraform apply infra/account_guardrails (as root)"):
         targets = [f"-target={address}" for address in GUARDRAILS_OF_THE_EMULATOR]
         applied = stage.run(
-            ["terraform", "-chdir=infra/account", "apply", "-auto-approve", f"-var=region={REGION}", *targets],
+            [
+                "terraform",
+                "-chdir=infra/account_guardrails",
+                "apply",
+                "-auto-approve",
+                f"-var=region={REGION}",
+                *targets,
+            ],
             stage.environment(stage.root_identity),
         )
     assert applied.returncode == 0, applied.stdout[-5000:]
@@ -552,5 +559,5 @@ def test_make_destroy_leaves_nothing_of_the_slice_and_the_guardrails_whole(stage
     }
     assert {kind: found for kind, found in left.items() if found} == {}
     assert stage.client("cloudtrail").get_trail_status(Name="account")["IsLogging"]
-    guarded = terraform.run(stage.infra / "account", "state", "list").stdout.split()
+    guarded = terraform.run(stage.infra / "account_guardrails", "state", "list").stdout.split()
     assert "aws_cloudtrail.account" in guarded

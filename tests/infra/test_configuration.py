@@ -73,7 +73,7 @@ def test_the_default_security_group_is_given_no_rule() -> None:
     assert set(re.findall(r"^\s+(\w+)", group[1], re.MULTILINE)) == {"provider", "vpc_id"}
 
 
-@pytest.mark.parametrize("root", ["infra", "infra/iam", "infra/account"])
+@pytest.mark.parametrize("root", ["infra", "infra/deploy_identity", "infra/account_guardrails"])
 def test_every_variable_is_typed_described_and_validated_and_every_output_described(root: str) -> None:
     text = "\n".join((ROOT / root / name).read_text() for name in ("variables.tf", "outputs.tf"))
     for name, body in blocks("variable", text).items():

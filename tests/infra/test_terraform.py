@@ -12,7 +12,7 @@ import pytest
 
 from support import terraform
 
-ROOTS = {"infra": 15, "infra/iam": 9, "infra/account": 5}
+ROOTS = {"infra": 15, "infra/deploy_identity": 9, "infra/account_guardrails": 5}
 
 
 class RandomPassword(BaseHTTPRequestHandler):

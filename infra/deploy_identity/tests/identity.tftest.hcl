@@ -25,7 +25,7 @@ run "each_policy_is_what_was_agreed_whole" {
     condition = alltrue([
       for name, policy in aws_iam_policy.deploy : jsondecode(policy.policy) == jsondecode(file("tests/${name}.json"))
     ])
-    error_message = "A policy differs from its copy: if that is meant, `scripts/deploy/iam_copies.py` writes the copies anew, to be read in the diff."
+    error_message = "A policy differs from its copy: if that is meant, `scripts/deploy/policy_copies.py` writes the copies anew, to be read in the diff."
   }
   assert {
     condition     = jsondecode(aws_iam_policy.boundary.policy) == jsondecode(file("tests/boundary.json"))

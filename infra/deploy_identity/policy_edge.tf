@@ -1,7 +1,8 @@
 # The API, the logs, and what watches them.
 locals {
   log_groups = [
-    "/${var.name}/access",
+    "/aws/vendedlogs/${var.name}/access",
+    "/${var.name}/access", # where a slice deployed before 1.0.0 has it, for the upgrade to delete
     "/${var.name}/flow",
     "/aws/lambda/${var.name}-bootstrap",
     "/aws/lambda/${var.name}-decision",

@@ -1,7 +1,7 @@
-"""Write the copies that infra/iam/tests compares the deploy identity's policies with, from the policies as they are.
+"""Write the copies of the deploy identity's policies that infra/deploy_identity/tests compares them with.
 
-Needs Terraform and its provider (`terraform -chdir=infra/iam init`), and no account. What changes is for a reader of
-the diff to judge: a copy that agrees proves only that nothing changed unseen.
+Needs Terraform and its provider (`terraform -chdir=infra/deploy_identity init`), and no account. Read the diff: an
+equal copy proves only that no policy changed unseen.
 """
 
 import argparse
@@ -11,7 +11,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
-ROOT = Path(__file__).resolve().parents[2] / "infra" / "iam"
+ROOT = Path(__file__).resolve().parents[2] / "infra" / "deploy_identity"
 
 
 def policies() -> dict[str, Any]:
@@ -26,7 +26,9 @@ def policies() -> dict[str, Any]:
                 for resource in resources
                 if resource["type"] == "aws_iam_policy"
             }
-    raise ValueError("terraform test showed no state: run terraform -chdir=infra/iam init, and see what it says")
+    raise ValueError(
+        "terraform test showed no state: run terraform -chdir=infra/deploy_identity init, and read its output"
+    )
 
 
 def main() -> None:
@@ -34,10 +36,10 @@ def main() -> None:
     try:
         found = policies()
     except (OSError, ValueError) as error:
-        sys.exit(f"iam_copies: {error}")
+        sys.exit(f"policy_copies: {error}")
     for name, policy in found.items():
         (ROOT / "tests" / f"{name}.json").write_text(json.dumps(policy, indent=2) + "\n")
-        print(f"infra/iam/tests/{name}.json")
+        print(f"infra/deploy_identity/tests/{name}.json")
 
 
 if __name__ == "__main__":
