@@ -6,7 +6,6 @@ from functools import partial
 from pathlib import Path
 from typing import Any, NoReturn
 
-from paypilot import telemetry
 from paypilot.call import Access, Call, Published
 from paypilot.http.auth import authenticate
 from paypilot.http.problems import AuditUnavailable, Internal, Problem, Refusal, problem_response
@@ -18,6 +17,7 @@ from paypilot.refusals import record_refusal
 from paypilot.routes import match_route
 from paypilot.settings import read_settings
 from paypilot.tables import published_tables
+from paypilot.telemetry import Telemetry
 
 # What the answer itself takes after the database has had its time.
 SECONDS_TO_ANSWER = 0.5
@@ -44,6 +44,7 @@ def _published() -> Published:
 
 
 settings = read_settings(os.environ)
+telemetry = Telemetry(settings.service, settings.metrics_namespace)
 published = _published()
 database = Database(iam_login=settings.iam_login)
 

@@ -19,10 +19,15 @@ class InvalidTokens(ValueError):
 
 
 class Settings(NamedTuple):
-    """`clients` maps the SHA-256 digest (32 bytes) of each token to its client id; empty means that nobody may in."""
+    """`clients` maps the SHA-256 digest (32 bytes) of each token to its client id; empty means that nobody may in.
+
+    Logs carry the name `service`; metrics stand in the CloudWatch namespace `metrics_namespace`.
+    """
 
     clients: Mapping[bytes, str]
     iam_login: bool
+    service: str
+    metrics_namespace: str
 
 
 def read_settings(environment: Mapping[str, str]) -> Settings:
@@ -38,7 +43,12 @@ def read_settings(environment: Mapping[str, str]) -> Settings:
         clients = read_tokens(environment.get("DECISION_API_TOKEN", ""))
     except InvalidTokens:
         clients = {}
-    return Settings(clients=clients, iam_login=login == "iam")
+    return Settings(
+        clients=clients,
+        iam_login=login == "iam",
+        service=environment.get("POWERTOOLS_SERVICE_NAME") or "paypilot-decision",
+        metrics_namespace=environment.get("POWERTOOLS_METRICS_NAMESPACE") or "PayPilot",
+    )
 
 
 def read_tokens(text: str) -> dict[bytes, str]:

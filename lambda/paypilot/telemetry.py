@@ -10,11 +10,10 @@ together, written here: Powertools' two lines cost a third of the insert, and it
 
 import contextlib
 import json
-import os
 import time
 import traceback
 from collections.abc import Callable
-from functools import cache, wraps
+from functools import cached_property, wraps
 from pathlib import Path
 from typing import TYPE_CHECKING, ParamSpec
 
@@ -25,9 +24,6 @@ if TYPE_CHECKING:
     from aws_lambda_powertools import Logger
 
 Arguments = ParamSpec("Arguments")
-
-NAMESPACE = os.environ.get("POWERTOOLS_METRICS_NAMESPACE") or "PayPilot"
-SERVICE = os.environ.get("POWERTOOLS_SERVICE_NAME") or "paypilot-decision"
 
 DECISIONS, FELL_THROUGH = ({"Name": name, "Unit": "Count"} for name in ("Decisions", "FellThrough"))
 COUNTED_DECISION = {"matched": [DECISIONS], "fell_through": [DECISIONS, FELL_THROUGH]}
@@ -42,69 +38,70 @@ def _never_raises(log: Callable[Arguments, None]) -> Callable[Arguments, None]:
     return logged
 
 
-@_never_raises
-def log_answer(request: Request, route: str, response: Response) -> None:
-    """One line for the answer, and its metrics."""
-    if "decision_id" in response.facts:
-        _write_decision(request, route, response)
-        return
-    facts = {"request_id": request.request_id, "status": response.status, "route": route, **response.facts}
-    _logger().info("answered", extra=facts)
-    if response.metric:
-        _count(response.metric)
+class Telemetry:
+    """The log of the function named `service`, and its metrics in `namespace`."""
 
+    def __init__(self, service: str, namespace: str) -> None:
+        self._service, self._namespace = service, namespace
 
-@_never_raises
-def log_failure(request: Request, cause: BaseException | None, metric: str) -> None:
-    """One line for what kept the request from being carried out, and the metric of that name."""
-    _logger().error(
-        metric,
-        request_id=request.request_id,
-        exception=type(cause).__name__,
-        sqlstate=getattr(cause, "sqlstate", None),
-        frames=[
-            f"{Path(frame.filename).name}:{frame.lineno} {frame.name}"
-            for frame in traceback.extract_tb(cause.__traceback__ if cause else None)
-        ],
-    )
-    _count(metric)
+    @_never_raises
+    def log_answer(self, request: Request, route: str, response: Response) -> None:
+        """One line for the answer, and its metrics."""
+        if "decision_id" in response.facts:
+            self._write_decision(request, route, response)
+            return
+        facts = {"request_id": request.request_id, "status": response.status, "route": route, **response.facts}
+        self._logger.info("answered", extra=facts)
+        if response.metric:
+            self._count(response.metric)
 
+    @_never_raises
+    def log_failure(self, request: Request, cause: BaseException | None, metric: str) -> None:
+        """One line for what kept the request from being carried out, and the metric of that name."""
+        self._logger.error(
+            metric,
+            request_id=request.request_id,
+            exception=type(cause).__name__,
+            sqlstate=getattr(cause, "sqlstate", None),
+            frames=[
+                f"{Path(frame.filename).name}:{frame.lineno} {frame.name}"
+                for frame in traceback.extract_tb(cause.__traceback__ if cause else None)
+            ],
+        )
+        self._count(metric)
 
-def _write_decision(request: Request, route: str, response: Response) -> None:
-    facts = response.facts
-    line = {
-        **(_decision_metrics(facts["rules_table"]) if facts["written"] == "recorded" else {}),
-        "service": SERVICE,
-        "level": "INFO",
-        "message": "answered",
-        "request_id": request.request_id,
-        "status": response.status,
-        "route": route,
-        **facts,
-    }
-    print(json.dumps(line) + "\n", end="", flush=True)  # noqa: T201 - Lambda's log is standard output
+    def _write_decision(self, request: Request, route: str, response: Response) -> None:
+        facts = response.facts
+        line = {
+            **(self._decision_metrics(facts["rules_table"]) if facts["written"] == "recorded" else {}),
+            "service": self._service,
+            "level": "INFO",
+            "message": "answered",
+            "request_id": request.request_id,
+            "status": response.status,
+            "route": route,
+            **facts,
+        }
+        print(json.dumps(line) + "\n", end="", flush=True)  # noqa: T201 - Lambda's log is standard output
 
+    def _decision_metrics(self, rules_table: str) -> dict[str, object]:
+        """https://docs.aws.amazon.com/AmazonCloudWatch/latest/monitoring/CloudWatch_Embedded_Metric_Format_Specification.html"""
+        names = COUNTED_DECISION[rules_table]
+        described = [{"Namespace": self._namespace, "Dimensions": [["service"]], "Metrics": names}]
+        return {
+            "_aws": {"Timestamp": time.time_ns() // 1_000_000, "CloudWatchMetrics": described},
+            **{metric["Name"]: [1.0] for metric in names},
+        }
 
-def _decision_metrics(rules_table: str) -> dict[str, object]:
-    """https://docs.aws.amazon.com/AmazonCloudWatch/latest/monitoring/CloudWatch_Embedded_Metric_Format_Specification.html"""
-    names = COUNTED_DECISION[rules_table]
-    described = [{"Namespace": NAMESPACE, "Dimensions": [["service"]], "Metrics": names}]
-    return {
-        "_aws": {"Timestamp": time.time_ns() // 1_000_000, "CloudWatchMetrics": described},
-        **{metric["Name"]: [1.0] for metric in names},
-    }
+    @cached_property
+    def _logger(self) -> "Logger":
+        from aws_lambda_powertools import Logger
 
+        return Logger(service=self._service)
 
-@cache
-def _logger() -> "Logger":
-    from aws_lambda_powertools import Logger
+    def _count(self, metric: str) -> None:
+        from aws_lambda_powertools.metrics import EphemeralMetrics, MetricUnit
 
-    return Logger(service=SERVICE)
-
-
-def _count(metric: str) -> None:
-    from aws_lambda_powertools.metrics import EphemeralMetrics, MetricUnit
-
-    metrics = EphemeralMetrics(namespace=NAMESPACE, service=SERVICE)
-    metrics.add_metric(metric, MetricUnit.Count, 1)
-    metrics.flush_metrics()
+        metrics = EphemeralMetrics(namespace=self._namespace, service=self._service)
+        metrics.add_metric(metric, MetricUnit.Count, 1)
+        metrics.flush_metrics()

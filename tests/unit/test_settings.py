@@ -93,3 +93,8 @@ def test_the_database_login_is_password_or_iam() -> None:
     assert read_settings({"PAYPILOT_DATABASE_LOGIN": "iam"}).iam_login is True
     with pytest.raises(ValueError, match="password or iam"):
         read_settings({"PAYPILOT_DATABASE_LOGIN": "IAM"})
+
+
+def test_logs_and_metrics_have_a_name_where_the_configuration_gives_none() -> None:
+    settings = read_settings({"POWERTOOLS_SERVICE_NAME": ""})
+    assert (settings.service, settings.metrics_namespace) == ("paypilot-decision", "PayPilot")

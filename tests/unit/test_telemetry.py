@@ -1,7 +1,6 @@
 """The lines that the function writes: what a decision's says, and that it is what Powertools would have written."""
 
 import json
-import os
 import subprocess
 import sys
 from typing import Any
@@ -9,11 +8,12 @@ from typing import Any
 import pytest
 from aws_lambda_powertools.metrics import EphemeralMetrics, MetricUnit
 
-from paypilot import telemetry
 from paypilot.http import problems
 from paypilot.http.request import Request
 from paypilot.http.response import Response
+from paypilot.telemetry import Telemetry
 
+TELEMETRY = Telemetry("paypilot-test", "PayPilot")
 REQUEST = Request("POST", "/decide", "", {}, "", False, "request-1")
 FACTS = {"decision_id": "id-1", "rule": "card_expired", "rules_table": "matched", "written": "recorded"}
 
@@ -21,7 +21,7 @@ FACTS = {"decision_id": "id-1", "rule": "card_expired", "rules_table": "matched"
 def lines(
     capsys: pytest.CaptureFixture[str], facts: dict[str, str], status: int = 200, metric: str | None = None
 ) -> list[dict[str, Any]]:
-    telemetry.log_answer(REQUEST, "POST /decide", Response(status, b"{}", facts=facts, metric=metric))
+    TELEMETRY.log_answer(REQUEST, "POST /decide", Response(status, b"{}", facts=facts, metric=metric))
     return [json.loads(line) for line in capsys.readouterr().out.splitlines()]
 
 
@@ -31,7 +31,7 @@ def lines(
 def test_a_decisions_line_holds_the_metrics_that_powertools_would_write(
     rules_table: str, counted: list[str], capsys: pytest.CaptureFixture[str]
 ) -> None:
-    metrics = EphemeralMetrics(namespace=telemetry.NAMESPACE, service=telemetry.SERVICE)
+    metrics = EphemeralMetrics(namespace="PayPilot", service="paypilot-test")
     for name in counted:
         metrics.add_metric(name, MetricUnit.Count, 1)
     metrics.flush_metrics()
@@ -62,26 +62,26 @@ def test_a_log_that_cannot_be_written_keeps_no_answer_from_its_caller(monkeypatc
         raise OSError("the disk is full")
 
     monkeypatch.setattr("builtins.print", broken)
-    monkeypatch.setattr(telemetry, "_logger", broken)
+    monkeypatch.setattr("aws_lambda_powertools.Logger", broken)
+    broken_log = Telemetry("paypilot-test", "PayPilot")
     for facts in (FACTS, {"code": "unauthorized"}):
-        telemetry.log_answer(REQUEST, "POST /decide", Response(200, b"{}", facts=facts))
-    telemetry.log_failure(REQUEST, ValueError(), "Unforeseen")
+        broken_log.log_answer(REQUEST, "POST /decide", Response(200, b"{}", facts=facts))
+    broken_log.log_failure(REQUEST, ValueError(), "Unforeseen")
 
 
 def test_a_failure_is_told_by_its_class_and_frames_and_never_by_its_message() -> None:
     # A process of its own: Powertools keeps the standard output that its first logger found.
     program = (
-        "from paypilot import telemetry\n"
         "from paypilot.http.request import Request\n"
+        "from paypilot.telemetry import Telemetry\n"
+        "telemetry = Telemetry('paypilot-test', 'PayPilot')\n"
         "try: int('in_1001 and a token')\n"
         "except ValueError as error:\n"
         "    telemetry.log_failure(Request('POST', '/decide', '', {}, '', False, 'id'), error, 'Unforeseen')"
     )
-    # Where Lambda's configuration names neither, both still have a name.
-    environment = {name: value for name, value in os.environ.items() if not name.startswith("POWERTOOLS_")}
-    ran = subprocess.run([sys.executable, "-c", program], env=environment, capture_output=True, text=True, check=True)
+    ran = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
     told, counted = (json.loads(line) for line in ran.stdout.splitlines())
     assert (told["level"], told["message"], told["exception"]) == ("ERROR", "Unforeseen", "ValueError")
-    assert told["frames"] == ["<string>:3 <module>"]
+    assert told["frames"] == ["<string>:4 <module>"]
     assert counted["Unforeseen"] == [1.0]
     assert "in_1001" not in ran.stdout + ran.stderr

@@ -29,7 +29,6 @@ BLOCKS = 7
 def measure(server: LocalPostgres, rounds: int) -> list[Row]:
     """Rows for the database `paypilot` of `server`."""
     os.environ["BENCH_TOKEN"] = TOKEN
-    os.environ.setdefault("POWERTOOLS_METRICS_NAMESPACE", "PayPilot")
     sys.path.insert(0, str(REFERENCES))
     import resolver_build
 

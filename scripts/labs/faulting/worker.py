@@ -24,7 +24,7 @@ from typing import Any, TextIO
 
 import psycopg
 
-from paypilot import decisions, function, telemetry
+from paypilot import decisions, function
 from paypilot.core.decide import Decision, FailedPayment
 from paypilot.record.database import Connection, Database, RecordUnavailable
 from paypilot.record.rows import Record, new_id
@@ -213,7 +213,7 @@ KILLS: dict[str, Callable[[], None]] = {
     "committing": _kill_when_sent(0.5),
     "committed": _kill_after(decisions, "record_decision"),
     "written out": _kill_after(decisions.StoredDecision, "body"),
-    "told": _kill_after(telemetry, "log_answer"),
+    "told": _kill_after(function.telemetry, "log_answer"),
     "answered": _kill_after(function, "write_event_response"),
 }
 
