@@ -2,6 +2,7 @@
 
 import os
 import re
+import shlex
 import subprocess
 import sys
 
@@ -19,7 +20,7 @@ SCRIPTS = sorted(
 @pytest.mark.parametrize("script", SCRIPTS)
 def test_a_script_explains_itself_by_the_readme_s_command(script: str) -> None:
     (command,) = re.findall("`([^`]*scripts/demo.py --help)`", (ROOT / "README.md").read_text())
-    line = command.replace("demo.py", script).replace(".venv/bin/python", sys.executable)
+    line = command.replace("demo.py", script).replace(".venv/bin/python", shlex.quote(sys.executable))
     newcomer = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
     run = subprocess.run(["bash", "-c", line], cwd=ROOT, env=newcomer, capture_output=True, text=True)
     assert run.returncode == 0, run.stderr
