@@ -6,6 +6,7 @@ import tempfile
 from collections.abc import Iterator
 
 import pytest
+from hypothesis import HealthCheck, settings
 
 from scripts.local.postgres import LocalPostgres
 from support.no_skips import pytest_make_collect_report, pytest_runtest_makereport
@@ -18,6 +19,10 @@ os.environ |= {
     "POWERTOOLS_METRICS_NAMESPACE": "PayPilot",
     "POWERTOOLS_SERVICE_NAME": "paypilot-test",
 }
+
+# The one profile of every property test: nothing in it measures time, so a slow machine finds no fault of its own.
+settings.register_profile("paypilot", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("paypilot")
 
 
 FAILED = pytest.StashKey[bool]()

@@ -47,7 +47,7 @@ CREDENTIALS = {
 }
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(
     host=st.lists(LABEL, min_size=1, max_size=4).map(".".join),
     port=st.integers(1150, 65535),  # RDS takes no lower one

@@ -6,7 +6,7 @@ import uuid
 from typing import Any
 
 import pytest
-from hypothesis import example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 from openapi_spec_validator import OpenAPIV31SpecValidator
 from pydantic import TypeAdapter, ValidationError
@@ -88,7 +88,6 @@ def test_actions_and_tones_are_those_of_the_tables() -> None:
 INVOICE_ID = TypeAdapter(contract_models.InvoiceId)
 
 
-@settings(deadline=None)
 @given(
     st.text("ab9._:/-", max_size=12)
     | st.from_regex(contract_models.INVOICE_ID, fullmatch=True)
