@@ -18,6 +18,7 @@ import pytest
 from botocore.exceptions import ClientError
 
 from e2e.stage import ACCOUNT, MASTER, NAME, REGION, Stage, commit_clone
+from paypilot import __version__
 from scripts.local.postgres import LocalPostgres
 from support import terraform
 
