@@ -1,4 +1,4 @@
-"""Whoever types what the README says sees what the README shows."""
+"""The commands of the README and the requests of docs/api.md do what those pages show."""
 
 import json
 import os
@@ -7,7 +7,6 @@ import shlex
 import signal
 import subprocess
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import httpx
@@ -16,16 +15,20 @@ import pytest
 from support.slice import ROOT
 
 TEXT = (ROOT / "README.md").read_text()
-COMMANDS = [line for block in re.findall(r"```sh\n(.*?)```", TEXT, re.S) for line in block.splitlines()]
-INLINE = re.findall(
-    r"`((?:make|PYTHONPATH=\S+|python3?|\.venv/\S+) [^`]+)`", re.sub(r"```.*?```", "", TEXT, flags=re.S)
-)
-CURL = [line for line in COMMANDS if line.startswith("curl ")]
-(RUN,) = [line for line in COMMANDS if line.endswith("make run")]
+API = (ROOT / "docs" / "api.md").read_text()
+
+
+def commands(text: str) -> list[str]:
+    """The lines of a page's shell blocks."""
+    return [line for block in re.findall(r"```sh\n(.*?)```", text, re.S) for line in block.splitlines()]
+
+
+INLINE = re.findall(r"`((?:make|python3?|\.venv/\S+) [^`]+)`", re.sub(r"```.*?```", "", TEXT, flags=re.S))
+RUN, FIRST = commands(TEXT)
+REQUESTS = [FIRST, *commands(API)]
 DOCUMENTED_URL = "http://127.0.0.1:8080"
-# `make run` and the requests are tried below. Of these it is only seen that make knows what to do: they run
-# this very test, install another environment or need an AWS account.
-LONG = {"make test", "make contract", "make check", "make deploy", "make e2e", "make bench ARGS=--help"}
+# Only planned: they serve without end, run this very test, or install another environment.
+LONG = {"make run", "make test", "make e2e"}
 # What a newcomer's shell holds: pytest's own settings, and those of a make around it, are not in it.
 NEWCOMER = {
     name: value
@@ -33,7 +36,7 @@ NEWCOMER = {
     if name not in {"PYTHONPATH", "MAKEFLAGS", "MFLAGS", "MAKELEVEL"} and not name.startswith("POWERTOOLS_")
 }
 # Each row and each run has its own.
-VOLATILE = re.compile(r"(\"(?:decision_id|decided_at|next_retry_at)\": )\"[^\"]*\"")
+VOLATILE = re.compile(r"(\"(?:decision_id|decided_at|next_retry_at|rules_version)\": )\"[^\"]*\"")
 
 
 @pytest.fixture(scope="module")
@@ -78,26 +81,23 @@ def ask(url: str, line: str) -> httpx.Response:
     return httpx.request("GET" if data is None else "POST", address, headers=headers, content=data)
 
 
-def test_the_readme_s_requests_are_answered_as_it_says(url: str) -> None:
-    answers = {line: ask(url, line) for line in CURL}
-    statuses = [answer.status_code for answer in answers.values()]
-    refused = [line for line, answer in answers.items() if answer.status_code == 422]
-    assert set(statuses) == {200, 201, 422}
-    assert len(refused) == 1 and "amount" in refused[0]
+def test_the_requests_are_answered_as_the_pages_say(url: str) -> None:
+    first, decided, replayed, *_ = answers = [ask(url, line) for line in REQUESTS]
     (shown,) = re.findall(r"```json\n(.*?)```", TEXT, re.S)
-    assert _stable(json.loads(shown)) == _stable(answers[CURL[0]].json())
+    assert _stable(json.loads(shown)) == _stable(first.json())
+    assert replayed.content == decided.content and replayed.headers["idempotent-replayed"] == "true"
+    refused = [line for line, answer in zip(REQUESTS, answers, strict=True) if answer.status_code == 422]
+    assert {answer.status_code for answer in answers} == {200, 201, 422}
+    assert len(refused) == 1 and "amount" in refused[0]
 
 
 def _stable(answer: dict[str, Any]) -> Any:
     return json.loads(VOLATILE.sub(r'\1"…"', json.dumps(answer)))
 
 
-@pytest.mark.parametrize("command", sorted({*COMMANDS, *INLINE} - {*CURL, RUN}))
-def test_a_command_of_the_readme_runs_as_it_stands(command: str, tmp_path: Path) -> None:
-    (shown,) = re.findall(r"```json\n(.*?)```", TEXT, re.S)
-    (tmp_path / "decision.json").write_text(shown)
-    line = re.sub(r"\b(decision|tokens)\.json", rf"{tmp_path}/\1.json", command)
-    line = line.replace("make ", "make --dry-run ") if command in LONG else line
+@pytest.mark.parametrize("command", sorted(set(INLINE)))
+def test_a_command_of_the_readme_runs_as_it_stands(command: str) -> None:
+    line = command.replace("make ", "make --dry-run ") if command in LONG else command
     run = subprocess.run(["bash", "-c", line], cwd=ROOT, env=NEWCOMER, capture_output=True, text=True)
     assert run.returncode == 0, run.stdout + run.stderr
     assert run.stdout
@@ -119,16 +119,3 @@ def test_make_tells_how_long_it_installs_before_it_does(target: str) -> None:
 def test_the_folders_of_the_map_are_there() -> None:
     for folder in re.findall(r"^\| \[?([\w./]+/)\]?", TEXT, re.M):
         assert (ROOT / folder).is_dir(), folder
-
-
-def test_the_readme_s_token_command_adds_a_digest_to_the_file(tmp_path: Path) -> None:
-    (command,) = [line for line in COMMANDS if line.startswith("make token")]
-    file = tmp_path / "tokens.json"
-    subprocess.run(
-        ["bash", "-c", command.replace("tokens.json", str(file))],
-        cwd=ROOT,
-        env=NEWCOMER,
-        check=True,
-        capture_output=True,
-    )
-    assert list(json.loads(file.read_text()).values()) == ["acme"]

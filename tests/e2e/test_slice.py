@@ -18,6 +18,7 @@ import pytest
 from botocore.exceptions import ClientError
 
 from e2e.stage import ACCOUNT, MASTER, NAME, REGION, Stage, commit_clone
+from paypilot import __version__
 from scripts.local.postgres import LocalPostgres
 from support import terraform
 
@@ -143,7 +144,11 @@ def test_health_carries_the_commit_that_was_deployed(stage: Stage) -> None:
     head = subprocess.run(
         ["git", "-C", stage.clone, "rev-parse", "HEAD"], capture_output=True, check=True, text=True
     ).stdout.strip()
-    assert httpx.get(f"{stage.url}/health", timeout=30).json() == {"status": "ok", "version": __version__, "commit": head}
+    assert httpx.get(f"{stage.url}/health", timeout=30).json() == {
+        "status": "ok",
+        "version": __version__,
+        "commit": head,
+    }
 
 
 def test_a_decision_is_recorded_and_shown(stage: Stage, tokens: dict[str, str]) -> None:

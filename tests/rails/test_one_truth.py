@@ -14,7 +14,8 @@ from paypilot.tables import published_tables
 from scripts.rails import pages as rails_pages
 from support.slice import TOKEN, Host
 
-_, BACS_TABLE, SEPA_TABLE = published_tables().rails
+RAILS = {rail.name: rail for rail in published_tables().rails}
+BACS_TABLE, SEPA_TABLE = RAILS["bacs"], RAILS["sepa"]
 ACH = [f"R{number:02}" for number in range(100)]
 SEPA = [row["code"] for row in SEPA_TABLE.document["codes"]] + ["TECH", "ZZZZ", "0000"]
 CODES = [("ach", code) for code in ACH] + [("sepa", code) for code in SEPA]

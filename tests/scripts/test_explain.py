@@ -133,7 +133,8 @@ def test_what_the_limit_makes_of_an_attempt_is_told_before_what_the_table_says_o
     assert "used up" not in explain(recorded("ach:R01", 2)).stdout
 
 
-ACH, BACS, SEPA = (rail.version for rail in published_tables().rails)
+VERSIONS = {rail.name: rail.version for rail in published_tables().rails}
+ACH, BACS, SEPA = VERSIONS["ach"], VERSIONS["bacs"], VERSIONS["sepa"]
 
 
 @pytest.mark.parametrize(

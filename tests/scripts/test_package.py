@@ -51,7 +51,8 @@ def test_every_kept_path_is_there_and_nothing_else(built: Path) -> None:
     assert all(any(name.startswith(prefix) for name in theirs) for prefix in package.KEPT)
     assert all(name.startswith(package.KEPT) for name in theirs)
     assert len(theirs) + len(ours) + 1 == len(names)
-    assert not [name for name in names if name.endswith(package.LEFT_OUT_SUFFIXES) or "__pycache__" in name]
+    left_out = (*package.LEFT_OUT_SUFFIXES, "README.md")
+    assert not [name for name in names if name.endswith(left_out) or "__pycache__" in name]
 
 
 def test_the_commit_is_in_the_decision_package_only(built: Path) -> None:

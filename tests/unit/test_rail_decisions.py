@@ -16,7 +16,8 @@ from paypilot.decisions import StoredDecision
 from paypilot.tables import published_tables
 
 TABLES = published_tables()
-ACH, _, SEPA = TABLES.rails
+RAILS = {rail.name: rail for rail in TABLES.rails}
+ACH, SEPA = RAILS["ach"], RAILS["sepa"]
 
 
 def decided(code: str, attempt: int = 1, prior_failures: int = 0) -> Decision:

@@ -13,7 +13,8 @@ from paypilot.core.rail_table import ACTIONS, CHANGES_FIRST, TONES, RailTable, a
 from paypilot.core.rule import InvalidTable, NotACode, TableRefuses
 from paypilot.tables import published_tables
 
-ACH, BACS, SEPA = published_tables().rails
+RAILS = {rail.name: rail for rail in published_tables().rails}
+ACH, BACS, SEPA = RAILS["ach"], RAILS["bacs"], RAILS["sepa"]
 LISTED_SEPA = [row["code"] for row in SEPA.document["codes"]]
 
 # The table as it was asked for: row, goes again, what has to change first, a person acts first, codes.
