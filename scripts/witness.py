@@ -6,17 +6,28 @@ that .mcp.json tells clients to start.
 
 import argparse
 import json
+import signal
+import subprocess
 import sys
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Any
 
 import anyio
+from anyio.abc import Process
 from mcp import Client, StdioServerParameters
+from mcp.client.stdio import get_default_environment
+
+from paypilot import __version__
 
 REPOSITORY = Path(__file__).parents[1]
 TOOLS = ["explain", "list_decisions", "lookup_return_code"]
 UNLISTED = "R99"
+HELLO = {
+    "protocolVersion": "2025-06-18",
+    "capabilities": {},
+    "clientInfo": {"name": "witness", "version": __version__},
+}
 
 
 class ControlFailed(Exception):
@@ -45,12 +56,71 @@ async def negative_an_unlisted_code_is_row_5_and_not_matched(client: Client) -> 
     expect((answer.get("matched"), answer.get("row")), (False, 5))
 
 
+async def its_version_is_the_release(client: Client) -> None:
+    expect(client.server_info.version if client.server_info else None, __version__)
+
+
+async def negative_an_argument_that_is_unknown_or_no_integer_is_refused_by_name(client: Client) -> None:
+    for name, value in (("atempt", 2), ("attempt", True), ("attempt", "2"), ("attempt", 2.0)):
+        result = await client.call_tool("explain", {"code": "R01", name: value})
+        text = getattr(result.content[0], "text", "") if result.content else ""
+        expect(
+            (result.is_error, text.partition(": ")[0], f" {name}: " in text), (True, "invalid_arguments", True), name
+        )
+
+
+async def a_line_that_is_no_message_is_answered_and_so_is_all_before_the_end_of_input(
+    server: StdioServerParameters,
+) -> None:
+    asked = [message("initialize", HELLO, 1), *(message("tools/list", {}, number) for number in range(2, 12))]
+    lines = [b"{", b"[]", *(json.dumps(each).encode() for each in asked)]
+    async with await start(server) as process:
+        assert process.stdin and process.stdout
+        await process.stdin.send(b"\n".join(lines) + b"\n")
+        await process.stdin.aclose()
+        written = b"".join([part async for part in process.stdout])
+    answers = [json.loads(line) for line in written.splitlines()]
+    errors = [(each["id"], each["error"]["code"]) for each in answers if "error" in each]
+    expect(errors, [(None, -32700), (None, -32600)], "the errors")
+    expect(sorted(each["id"] for each in answers if "result" in each), [*range(1, 12)], "the ids answered")
+
+
+async def an_interrupt_ends_it_quietly(server: StdioServerParameters) -> None:
+    async with await start(server) as process:
+        assert process.stdin and process.stdout and process.stderr
+        await process.stdin.send(json.dumps(message("initialize", HELLO, 1)).encode() + b"\n")
+        await process.stdout.receive()
+        process.send_signal(signal.SIGINT)
+        said = b"".join([part async for part in process.stderr]).decode()
+        status = await process.wait()
+    expect(status in {0, 128 + signal.SIGINT}, True, f"exit status {status}")
+    expect(said, "", "standard error")
+
+
 CONTROLS: list[Callable[[Client], Awaitable[None]]] = [
     exactly_the_three_tools,
     each_declared_read_only_and_closed_world,
     positive_r11_is_row_4_and_unauthorized,
     negative_an_unlisted_code_is_row_5_and_not_matched,
+    its_version_is_the_release,
+    negative_an_argument_that_is_unknown_or_no_integer_is_refused_by_name,
 ]
+# What no client of the SDK sends: each starts a server of its own.
+PROCESS_CONTROLS: list[Callable[[StdioServerParameters], Awaitable[None]]] = [
+    a_line_that_is_no_message_is_answered_and_so_is_all_before_the_end_of_input,
+    an_interrupt_ends_it_quietly,
+]
+
+
+def message(method: str, params: dict[str, Any], number: int) -> dict[str, Any]:
+    return {"jsonrpc": "2.0", "id": number, "method": method, "params": params}
+
+
+async def start(server: StdioServerParameters) -> Process:
+    """The server as a process with the environment that a client gives it."""
+    environment = {**get_default_environment(), **(server.env or {})}
+    command = [server.command, *server.args]
+    return await anyio.open_process(command, stderr=subprocess.PIPE, cwd=server.cwd, env=environment)
 
 
 async def look_up(client: Client, code: str) -> dict[str, Any]:
@@ -75,6 +145,10 @@ async def witness(server: StdioServerParameters, seconds: float) -> str | None:
                     control, deadline.deadline = check.__name__, anyio.current_time() + seconds
                     await check(client)
                     print(f"witnessed: {control}")
+            for check_process in PROCESS_CONTROLS:
+                control, deadline.deadline = check_process.__name__, anyio.current_time() + seconds
+                await check_process(server)
+                print(f"witnessed: {control}")
     except Exception as failure:
         cause = first(failure)
         said = f"no answer within {seconds:g} s" if isinstance(cause, TimeoutError) else str(cause)

@@ -4,13 +4,14 @@ import os
 import shutil
 import tempfile
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, settings
 
 from scripts.local.postgres import LocalPostgres
 from support.no_skips import pytest_make_collect_report, pytest_runtest_makereport
-from support.slice import Host, TestDatabase, bootstrapped, running_host, running_postgres
+from support.slice import OTHER_TOKEN, TOKEN, Host, TestDatabase, bootstrapped, running_host, running_postgres
 
 __all__ = ["pytest_make_collect_report", "pytest_runtest_makereport"]
 
@@ -49,6 +50,19 @@ def host(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Host]:
     """The local host, as `make run` starts it."""
     with running_host(tmp_path_factory.mktemp("host")) as running:
         yield running
+
+
+@pytest.fixture(scope="session")
+def local_slice(host: Host) -> tuple[str, str, str]:
+    """What the contract suite needs of a slice: its address, and the tokens of two clients."""
+    return host.url, TOKEN, OTHER_TOKEN
+
+
+@pytest.fixture
+def slice_without_tokens(tmp_path: Path) -> Iterator[str]:
+    """The address of a local host with no token configured."""
+    with running_host(tmp_path / "host", DECISION_API_TOKEN="") as running:
+        yield running.url
 
 
 @pytest.fixture(scope="session")

@@ -1,5 +1,5 @@
-"""The wire as strict pydantic models: the OpenAPI document is made of them, and the contract suite reads every answer
-by them. The function doesn't import them: pydantic costs too much at a cold start (lambda/paypilot/wire.py parses).
+"""The wire as strict pydantic models: the OpenAPI document is made of them, and the contract suite checks every answer
+by that document. The function doesn't import them: pydantic costs too much at a cold start.
 
 A field's description says what the contract says, and what was chosen where the contract is silent.
 """

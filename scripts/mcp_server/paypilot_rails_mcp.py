@@ -1,24 +1,42 @@
 """An MCP server over the rail tables (stdio). It reads what its package carries: no network, no model."""
 
 import argparse
+import json
+import os
+import signal
 import sys
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import reduce
 from operator import or_
 from pathlib import Path
-from types import UnionType
+from types import UnionType, new_class
 from typing import TYPE_CHECKING, Annotated, Any, get_args, get_origin, get_type_hints, is_typeddict
 
+import anyio
 from mcp.server import MCPServer
 from mcp.server.mcpserver import Context
 from mcp.server.mcpserver.exceptions import ToolError
-from mcp.types import CallToolResult, InputRequiredResult, ToolAnnotations
+from mcp.server.stdio import stdio_server
+from mcp.shared.message import SessionMessage
+from mcp.types import (
+    INVALID_REQUEST,
+    PARSE_ERROR,
+    CallToolResult,
+    ErrorData,
+    InputRequiredResult,
+    JSONRPCError,
+    JSONRPCRequest,
+    JSONRPCResponse,
+    ToolAnnotations,
+)
 from pydantic import Field, ValidationError
 from typing_extensions import TypedDict
 
 # The wheel carries a copy of its own; in a checkout this folder isn't there, and paypilot is the checkout's.
 sys.path.insert(0, str(Path(__file__).with_name("vendored")))
 
+from paypilot import __version__
 from paypilot.core import rail_types
 from paypilot.core.rail_table import PERSON_RULE, RailTable, policy_at
 from paypilot.core.rule import NotACode, TableRefuses
@@ -47,34 +65,91 @@ else:
 TABLES = published_tables()
 READ_ONLY = ToolAnnotations(read_only_hint=True, open_world_hint=False)
 
+ATTEMPT_MAX = 1000
+ALLOWED = {
+    "rail": f"one of {', '.join(TABLES.rail_names)}",
+    "code": "a string such as R01 or AM04",
+    "attempt": f"an integer from 1 to {ATTEMPT_MAX}",
+}
+# A client that cancelled its request gets no answer, so the end of input can't wait for every one.
+LAST_ANSWERS_SECONDS = 2
+
 RailName = Annotated[str, Field(description="The payment rail.", json_schema_extra={"enum": [*TABLES.rail_names]})]
 Code = Annotated[str, Field(description="The return code exactly as the bank sent it, such as R01 or AM04.")]
-Attempt = Annotated[int, Field(ge=1, le=1000, description="How often this entry has failed; 1 is the first.")]
+Attempt = Annotated[
+    int, Field(strict=True, ge=1, le=ATTEMPT_MAX, description="How often this entry has failed; 1 is the first.")
+]
 
 
 class RailsServer(MCPServer):
-    """A server whose refusals begin with their name, and repeat nothing that was sent."""
+    """A server that takes only the arguments it names, begins each refusal with its name, and answers every line."""
+
+    def add_tool(self, fn: Callable[..., Any], *args: Any, **named: Any) -> None:
+        """As the SDK's, for a tool that refuses an argument which `fn` doesn't have."""
+        super().add_tool(fn, *args, **named)
+        tool = self._tool_manager.get_tool(fn.__name__)
+        assert tool is not None
+        lenient = tool.fn_metadata.arg_model
+        tool.fn_metadata.arg_model = new_class(lenient.__name__, (lenient,), {"extra": "forbid"})
+        tool.parameters = tool.fn_metadata.arg_model.model_json_schema(by_alias=True)
 
     async def call_tool(
         self, name: str, arguments: dict[str, Any], context: Context[Any, Any] | None = None
     ) -> CallToolResult | InputRequiredResult:
-        """As the SDK's, without its own words before a refusal. Raises `ToolError`."""
-        tools = sorted(tool.name for tool in await self.list_tools())
+        """As the SDK's, with refusals in words of our own. Raises `ToolError`."""
+        tools = {tool.name: tool for tool in await self.list_tools()}
         if name not in tools:
-            raise ToolError(f"not_found: The tools are {', '.join(tools)}.")
+            raise ToolError(f"not_found: The tools are {', '.join(sorted(tools))}.")
         try:
             return await super().call_tool(name, arguments, context)
         except ToolError as error:
             if isinstance(error.__cause__, ValidationError):
-                wrong = error.__cause__.errors(include_input=False, include_url=False)
-                said = "; ".join(f"{'.'.join(map(str, each['loc']))}: {each['msg']}" for each in wrong)
-                raise ToolError(f"invalid_arguments: {said}.") from None
+                known = tools[name].input_schema["properties"]
+                wrong = dict.fromkeys(str(each["loc"][0]) for each in error.__cause__.errors())
+                raise ToolError(f"invalid_arguments: {' '.join(_allowed(each, known) for each in wrong)}") from None
             raise (error.__cause__ if type(error.__cause__) is ToolError else error) from None
+
+    async def run_stdio_async(self) -> None:
+        """As the SDK's, but a line that is no message is answered too, and so is what is open at the end of input."""
+        to_server, messages = anyio.create_memory_object_stream[SessionMessage | Exception]()
+        answer, answers = anyio.create_memory_object_stream[SessionMessage]()
+        unanswered: list[str | int] = []
+        answered = anyio.Event()
+
+        async def pass_messages_on() -> None:
+            async with to_server:
+                async for item in lines:
+                    if isinstance(item, Exception):
+                        await out.send(_not_a_message(item))
+                        continue
+                    if isinstance(item.message, JSONRPCRequest):
+                        unanswered.append(item.message.id)
+                    await to_server.send(item)
+                with anyio.move_on_after(LAST_ANSWERS_SECONDS):
+                    while unanswered:
+                        await answered.wait()
+
+        async def pass_answers_on() -> None:
+            nonlocal answered
+            async with out:
+                async for item in answers:
+                    await out.send(item)
+                    if isinstance(item.message, JSONRPCResponse | JSONRPCError) and item.message.id in unanswered:
+                        unanswered.remove(item.message.id)
+                        answered.set()
+                        answered = anyio.Event()
+
+        async with stdio_server() as (lines, out), anyio.create_task_group() as tasks:
+            tasks.start_soon(pass_messages_on)
+            tasks.start_soon(pass_answers_on)
+            server = self._lowlevel_server
+            await server.run(messages, answer, server.create_initialization_options())
 
 
 server = RailsServer(
     name="paypilot-rails",
     title="PayPilot rails",
+    version=__version__,
     instructions=(
         "Look up what may happen next to a failed bank debit by its return code: the same debit, later, not "
         "another processor now. Where matched is false the code is not listed, and the debit must not go "
@@ -177,9 +252,29 @@ def _rail(name: str) -> RailTable:
     return rail
 
 
+def _allowed(name: str, known: dict[str, Any]) -> str:
+    if name in known:
+        return f"{name}: Send {ALLOWED[name]}."
+    # As over HTTP: ASCII escapes for the rest, cut to 64 characters.
+    return f"{json.dumps(name)[1:-1][:64]}: Unknown argument. Allowed: {', '.join(known)}."
+
+
+def _not_a_message(error: Exception) -> SessionMessage:
+    """The answer to a line that is no JSON-RPC message. Its id can't be known, so it is null."""
+    broken = isinstance(error, ValidationError) and error.errors()[0]["type"] == "json_invalid"
+    said = (
+        ErrorData(code=PARSE_ERROR, message="Not JSON: send one JSON-RPC 2.0 message a line.")
+        if broken
+        else ErrorData(code=INVALID_REQUEST, message="Not a JSON-RPC 2.0 message.")
+    )
+    return SessionMessage(JSONRPCError(jsonrpc="2.0", id=None, error=said))
+
+
 def main() -> None:
-    """Serve on standard input and output until the client closes them."""
+    """Serve on standard input and output until the client closes them. Ctrl-C ends it with status 130."""
     argparse.ArgumentParser(prog="paypilot-rails-mcp", description=__doc__).parse_args()
+    # There is nothing to clean up, and the thread that waits for a line can't be cancelled.
+    signal.signal(signal.SIGINT, lambda *_: os._exit(128 + signal.SIGINT))
     server.run("stdio")
 
 

@@ -1,20 +1,35 @@
-"""One client of a running slice, over HTTP only. Every answer that passes here is held to what all answers owe."""
+"""One client of a running slice, over HTTP only. Every answer that passes here is held to what all answers owe.
+
+Bodies are checked by the OpenAPI document that the slice serves, and by AGREE for what no schema can say. Nothing of
+the product is imported, so that this folder runs alone: `python -m pytest contract` beside it, with a URL and a token.
+"""
 
 import base64
 import hashlib
 import json
 import time
 import uuid
-from collections.abc import Iterator
-from typing import Any, TypeVar
+from collections.abc import Callable, Iterator
+from datetime import datetime, timedelta
+from types import SimpleNamespace
+from typing import Any
 
 import httpx
+import jsonschema
 import pytest
 
-from scripts.contract.models import Decision, History, Outcome, Problem, RefusalEntry, Refusals, Summary
-from scripts.contract.wire import Wire
-
-Model = TypeVar("Model", bound=Wire)
+# JSON Schema takes 1.0 for an integer, and the contract doesn't.
+STRICT = jsonschema.validators.extend(
+    jsonschema.Draft202012Validator,
+    type_checker=jsonschema.Draft202012Validator.TYPE_CHECKER.redefine("integer", lambda _, value: type(value) is int),
+)
+CHANGES_FIRST = {
+    "yes": "nothing",
+    "not_on_this_entry": "account_details",
+    "not_until_they_ask": "their_instruction",
+    "corrected_only": "our_own_entry",
+    "no": "nothing_will",
+}
 
 # API Gateway's own throttling passes; a test account may have a concurrency of ten.
 GATEWAY_TRIES = 8
@@ -49,6 +64,82 @@ def new_invoice() -> str:
 def new_key() -> str:
     """An Idempotency-Key or report_key that no run had before."""
     return f"contract {uuid.uuid4()}"
+
+
+class Values(SimpleNamespace):
+    """A JSON object of an answer, its fields as attributes."""
+
+
+class Document:
+    """The schemas by which bodies are read: those that the slice under test serves."""
+
+    components: dict[str, Any]
+
+    @classmethod
+    def parse(cls, content: bytes, schema: str) -> Values:
+        """The body, which must be what `schema` describes and may not contradict itself."""
+        checker = STRICT({"$ref": f"#/components/schemas/{schema}", "components": cls.components})
+        wrong = jsonschema.exceptions.best_match(checker.iter_errors(json.loads(content)))
+        assert wrong is None, f"{schema} at {wrong.json_path}: {wrong.message}"
+        values: Values = json.loads(content, object_hook=lambda fields: Values(**fields))
+        if schema in AGREE:
+            AGREE[schema](values)
+        return values
+
+
+def decision_agrees(decision: Values) -> None:
+    assert decision.retry == (decision.retry_in_days is not None) == (decision.next_retry_at is not None)
+    if decision.retry:
+        days = timedelta(days=decision.retry_in_days)
+        assert moment(decision.next_retry_at) - moment(decision.decided_at) == days
+    assert decision.escalated == (decision.churn_risk == "high")
+    gates = [(gate.gate, gate.result) for gate in decision.gates_checked]
+    assert gates[:2] == [("authentication", "passed"), ("body", "passed")]
+    assert gates[2] in {("rules_table", "matched"), ("rules_table", "fell_through")}
+    assert gates[3:] == [("audit", "recorded")]
+    assert uuid.UUID(decision.decision_id).version == 7
+
+
+def history_agrees(history: Values) -> None:
+    for decision in history.decisions:
+        decision_agrees(decision)
+        assert decision.invoice_id == history.invoice_id
+
+
+def summary_agrees(summary: Values) -> None:
+    for counts in (summary, *summary.by_rule):
+        assert counts.invoices == counts.paid + counts.not_paid + counts.unknown
+    for name in ("invoices", "paid", "not_paid", "unknown"):
+        assert getattr(summary, name) == sum(getattr(counts, name) for counts in summary.by_rule)
+    reported = summary.paid + summary.not_paid
+    assert (summary.recovery_rate is None) == (summary.recovery_rate_withheld is not None) == (reported < 30)
+    assert summary.recovery_rate in {None, summary.paid / max(reported, 1)}
+
+
+def problem_agrees(problem: Values) -> None:
+    assert problem.type == f"urn:paypilot:problem:{problem.code}"
+
+
+def rail_answer_agrees(answer: Values) -> None:
+    assert answer.changes_first == CHANGES_FIRST[answer.goes_again]
+    assert answer.a_person_acts_first == (answer.goes_again == "no")
+    assert (answer.policy.retry_in_days is not None) == (answer.goes_again == "yes")
+    assert answer.sources if answer.matched else answer.goes_again == "no"
+
+
+# What one field says, no other may deny.
+AGREE: dict[str, Callable[[Values], None]] = {
+    "Decision": decision_agrees,
+    "History": history_agrees,
+    "Summary": summary_agrees,
+    "Problem": problem_agrees,
+    "RailAnswer": rail_answer_agrees,
+}
+
+
+def moment(timestamp: str) -> datetime:
+    """The moment of a timestamp on the wire."""
+    return datetime.strptime(timestamp, "%Y-%m-%dT%H:%M:%S.%f%z")
 
 
 class Caller:
@@ -98,65 +189,65 @@ class Caller:
         body = {"invoice_id": invoice_id, "failure_code": "card_expired", **fields}
         return self.post("/decide", body, headers={} if key is None else {"idempotency-key": key})
 
-    def decide(self, invoice_id: str, key: str | None = None, **fields: Any) -> Decision:
-        return read(self.try_decide(invoice_id, key, **fields), Decision)
+    def decide(self, invoice_id: str, key: str | None = None, **fields: Any) -> Values:
+        return read(self.try_decide(invoice_id, key, **fields), "Decision")
 
     def try_report(self, invoice_id: str, outcome: str, report_key: str) -> httpx.Response:
         return self.post(f"/decisions/{invoice_id}/outcome", {"outcome": outcome, "report_key": report_key})
 
-    def report(self, invoice_id: str, outcome: str, report_key: str | None = None) -> Outcome:
-        return read(self.try_report(invoice_id, outcome, report_key or new_key()), Outcome, 201)
+    def report(self, invoice_id: str, outcome: str, report_key: str | None = None) -> Values:
+        return read(self.try_report(invoice_id, outcome, report_key or new_key()), "Outcome", 201)
 
-    def history(self, invoice_id: str, query: str = "") -> History:
-        return read(self.get(f"/decisions/{invoice_id}{query}"), History)
+    def history(self, invoice_id: str, query: str = "") -> Values:
+        return read(self.get(f"/decisions/{invoice_id}{query}"), "History")
 
-    def summary(self) -> Summary:
-        return read(self.get("/decisions/outcomes/summary"), Summary)
+    def summary(self) -> Values:
+        return read(self.get("/decisions/outcomes/summary"), "Summary")
 
-    def refusals(self, query: str = "") -> Refusals:
-        return read(self.get(f"/refusals{query}"), Refusals)
+    def refusals(self, query: str = "") -> Values:
+        return read(self.get(f"/refusals{query}"), "Refusals")
 
-    def refusals_since(self, last: RefusalEntry | None) -> list[RefusalEntry]:
+    def refusals_since(self, last: Values | None) -> list[Values]:
         """Everything listed after `last`, newest first."""
-        found: list[RefusalEntry] = []
-        for page in self.pages("/refusals?limit=200", Refusals):
+        found: list[Values] = []
+        for page in self.pages("/refusals?limit=200", "Refusals"):
             for entry in page.refusals:
                 if entry == last:
                     return found
                 found.append(entry)
         return found
 
-    def newest_refusal(self) -> RefusalEntry | None:
+    def newest_refusal(self) -> Values | None:
         return next(iter(self.refusals("?limit=1").refusals), None)
 
-    def pages(self, path: str, model: type[Model]) -> Iterator[Model]:
+    def pages(self, path: str, schema: str) -> Iterator[Values]:
         """Each page of a listing; `path` has its own query."""
         cursor = ""
         while True:
-            page = read(self.get(path + cursor), model)
+            page = read(self.get(path + cursor), schema)
             yield page
-            if page.next is None:  # type: ignore[attr-defined]
+            if page.next is None:
                 return
-            cursor = f"&cursor={page.next}"  # type: ignore[attr-defined]
+            cursor = f"&cursor={page.next}"
 
 
-def read(response: httpx.Response, model: type[Model], status: int = 200) -> Model:
-    """The body as `model`, strictly, of an answer with `status`."""
+def read(response: httpx.Response, schema: str, status: int = 200) -> Values:
+    """The body as `schema` describes it, of an answer with `status`."""
     assert response.status_code == status, response.text
     assert response.headers["content-type"] == "application/json"
-    return model.model_validate_json(response.content)
+    return Document.parse(response.content, schema)
 
 
-def refused(response: httpx.Response, status: int, code: str, field: str | None = None) -> Problem:
+def refused(response: httpx.Response, status: int, code: str, field: str | None = None) -> Values:
     """The problem that `response` must be."""
     assert (response.status_code, response.headers["content-type"]) == (status, "application/problem+json")
-    problem = Problem.model_validate_json(response.content)
+    problem = Document.parse(response.content, "Problem")
     assert (problem.code, problem.status) == (code, status)
-    assert problem.field == field if "field" in problem.model_fields_set else field is None, problem
+    assert getattr(problem, "field", None) == field, problem
     return problem
 
 
-def recorded_once(caller: Caller, last: RefusalEntry | None, problem: Problem, route: str, gate: str) -> None:
+def recorded_once(caller: Caller, last: Values | None, problem: Values, route: str, gate: str) -> None:
     """Of all that was listed since `last`, the refusal `problem` is the only row."""
     (row,) = caller.refusals_since(last)
     assert (row.id, row.kind, row.reason) == (problem.refusal_id, "refusal", problem.code)
@@ -177,7 +268,7 @@ def check_every_answer(method: str, response: httpx.Response) -> None:
     if method == "HEAD":
         assert response.content == b""
     elif response.status_code >= 400:
-        problem = Problem.model_validate_json(response.content)
+        problem = Document.parse(response.content, "Problem")
         assert problem.status == response.status_code
         assert problem.title and problem.detail
         assert ("retry-after" in headers) == (problem.code == "audit_unavailable")

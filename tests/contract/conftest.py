@@ -12,8 +12,7 @@ import pytest
 
 pytest.register_assert_rewrite("contract.caller")
 
-from contract.caller import Caller  # noqa: E402
-from support.slice import OTHER_TOKEN, TOKEN, Host  # noqa: E402
+from contract.caller import Caller, Document  # noqa: E402
 
 
 @dataclass(frozen=True)
@@ -28,14 +27,23 @@ class Target:
 
 @pytest.fixture(scope="session")
 def target(request: pytest.FixtureRequest) -> Target:
-    """What this run is held to the contract."""
+    """What this run is held to the contract. Its own document says what a body may be."""
+    found = find_target(request)
+    caller = Caller(found.url, found.token)
+    Document.components = caller.get("/openapi.json", auth=False).json()["components"]
+    caller.http.close()
+    return found
+
+
+def find_target(request: pytest.FixtureRequest) -> Target:
+    """The slice of the environment, or else the one that the checkout starts."""
     if url := os.environ.get("PAYPILOT_CONTRACT_BASE_URL"):
         token = os.environ.get("PAYPILOT_CONTRACT_TOKEN")
         if not token:
             pytest.exit("PAYPILOT_CONTRACT_BASE_URL needs PAYPILOT_CONTRACT_TOKEN beside it", returncode=2)
         return Target(url.rstrip("/"), token, os.environ.get("PAYPILOT_CONTRACT_OTHER_TOKEN") or None, remote=True)
-    host: Host = request.getfixturevalue("host")
-    return Target(host.url, TOKEN, OTHER_TOKEN, remote=False)
+    url, token, other_token = request.getfixturevalue("local_slice")
+    return Target(url, token, other_token, remote=False)
 
 
 @pytest.fixture(scope="session")

@@ -6,7 +6,8 @@ from typing import Any
 
 import schemathesis
 
-from scripts.contract.models import CURSOR, HEADER_KEY
+CURSOR = r"[A-Za-z0-9_-]{23}"
+HEADER_KEY = r"[!-+\--~]([ -+\--~]{0,253}[!-+\--~])?"
 
 
 @schemathesis.hook

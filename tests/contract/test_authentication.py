@@ -1,13 +1,11 @@
 """Who is let in. A token is never told, and a 401 leaves no row."""
 
 import hashlib
-from pathlib import Path
 
 import pytest
 
 from contract.caller import Caller, new_invoice, refused
 from contract.conftest import Target
-from support.slice import running_host
 
 CLIENT_ROUTES = [
     ("POST", "/decide"),
@@ -64,7 +62,7 @@ def test_it_is_refused(client: Caller, values: list[bytes]) -> None:
     problem = refused(response, 401, "unauthorized")
     assert response.headers["www-authenticate"] == "Bearer"
     assert client.token not in response.text
-    assert problem.refusal_id == ""
+    assert not hasattr(problem, "refusal_id")
 
 
 @pytest.mark.parametrize("scheme", ["Bearer ", "bearer ", "BEARER ", "bEaReR ", "Bearer  ", "Bearer" + " " * 40])
@@ -102,15 +100,14 @@ def test_a_client_is_known_by_its_token_whatever_it_says_of_itself(client: Calle
     refused(other.get(f"/decisions/{invoice}"), 404, "not_found")
 
 
-def test_without_a_token_configured_nobody_is_let_in(target: Target, tmp_path: Path) -> None:
+def test_without_a_token_configured_nobody_is_let_in(target: Target, request: pytest.FixtureRequest) -> None:
     if target.remote:
         pytest.skip("a remote's tokens are not this suite's to change")
-    with running_host(tmp_path / "host", DECISION_API_TOKEN="") as host:
-        caller = Caller(host.url, "token")
-        for method, path in CLIENT_ROUTES:
-            for auth in (True, False):
-                refused(caller.send(method, path, auth=auth), 503, "auth_not_configured")
-        assert caller.get("/health", auth=False).status_code == 200
-        refused(caller.send("PUT", "/decide"), 405, "method_not_allowed")
-        refused(caller.get("/nowhere"), 404, "not_found")
-        caller.http.close()
+    caller = Caller(request.getfixturevalue("slice_without_tokens"), "token")
+    for method, path in CLIENT_ROUTES:
+        for auth in (True, False):
+            refused(caller.send(method, path, auth=auth), 503, "auth_not_configured")
+    assert caller.get("/health", auth=False).status_code == 200
+    refused(caller.send("PUT", "/decide"), 405, "method_not_allowed")
+    refused(caller.get("/nowhere"), 404, "not_found")
+    caller.http.close()

@@ -9,8 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from contract.caller import Caller, canonical, new_invoice, read
-from scripts.contract.models import Decision, moment
+from contract.caller import Caller, canonical, moment, new_invoice, read
 
 # rule                       days   action                        tone
 TABLE = """
@@ -62,14 +61,14 @@ def test_a_row_decides_at_every_risk(client: Caller, rule: str, days: str, actio
 def test_a_code_that_the_table_does_not_list_falls_through_and_says_so(client: Caller, code: str) -> None:
     decision = client.decide(new_invoice(), failure_code=code)
     assert (decision.failure_code, decision.rule, decision.retry_in_days) == (code, "default", 2)
-    assert [gate.model_dump() for gate in decision.gates_checked] == [
+    assert [vars(gate) for gate in decision.gates_checked] == [
         {"gate": "authentication", "result": "passed"},
         {"gate": "body", "result": "passed"},
         {"gate": "rules_table", "result": "fell_through"},
         {"gate": "audit", "result": "recorded"},
     ]
     (newest,) = client.refusals("?limit=1").refusals
-    assert newest.model_dump() == {
+    assert vars(newest) == {
         "id": decision.decision_id,
         "kind": "fell_through",
         "route": "POST /decide",
@@ -120,7 +119,7 @@ def test_a_body_is_read_for_what_it_says_not_for_how(client: Caller, body: str, 
     response = client.send(
         "POST", "/decide", headers={"content-type": content_type}, content=body.format(invoice).encode()
     )
-    decision = read(response, Decision)
+    decision = read(response, "Decision")
     assert (decision.invoice_id, decision.rule, decision.attempt) == (invoice, "card_expired", 1)
 
 
@@ -128,14 +127,14 @@ def test_a_body_is_read_for_what_it_says_not_for_how(client: Caller, body: str, 
 def test_a_body_of_exactly_16_kib_is_taken(client: Caller, content_type: str) -> None:
     body = json.dumps({"invoice_id": new_invoice(), "failure_code": "card_expired"}).encode().ljust(16 * 1024)
     response = client.send("POST", "/decide", headers={"content-type": content_type}, content=body)
-    assert read(response, Decision).rule == "card_expired"
+    assert read(response, "Decision").rule == "card_expired"
 
 
 def test_a_body_may_come_in_chunks_with_no_length(client: Caller) -> None:
     invoice = new_invoice()
     body = json.dumps({"invoice_id": invoice, "failure_code": "card_expired"}).encode()
     chunks = iter([body[:10], body[10:]])
-    assert read(client.send("POST", "/decide", content=chunks), Decision).invoice_id == invoice
+    assert read(client.send("POST", "/decide", content=chunks), "Decision").invoice_id == invoice
 
 
 def test_a_decision_has_the_databases_time_and_an_id_of_the_same_moment(client: Caller) -> None:
@@ -163,6 +162,8 @@ def test_a_decision_is_canonical_json_with_its_digest(client: Caller) -> None:
 
 def test_the_table_that_decided_is_published_here_under_its_digest(client: Caller) -> None:
     tables = Path(__file__).parents[2] / "lambda" / "paypilot" / "tables"
+    if not tables.is_dir():
+        pytest.skip("only a checkout has the published tables beside this folder")
     published = {
         "sha256:" + hashlib.sha256(canonical(json.loads(path.read_bytes()))).hexdigest()
         for path in tables.glob("card-*.json")

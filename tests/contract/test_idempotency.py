@@ -5,7 +5,6 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 
 from contract.caller import Caller, new_invoice, new_key, read, recorded_once, refused
-from scripts.contract.models import Decision
 
 VALUES = {"failure_code": "insufficient_funds", "attempt": 2, "prior_failures": 1}
 
@@ -101,7 +100,7 @@ def test_a_hundred_concurrent_calls_with_one_key_give_one_row_and_one_body(crowd
         answers = list(threads.map(lambda _: crowd.try_decide(invoice, key, **VALUES), range(100)))
     assert len({answer.content for answer in answers}) == 1
     assert sum("idempotent-replayed" not in answer.headers for answer in answers) == 1
-    assert crowd.history(invoice).decisions == [read(answers[0], Decision)]
+    assert crowd.history(invoice).decisions == [read(answers[0], "Decision")]
 
 
 def test_a_hundred_concurrent_calls_with_one_key_and_two_requests_decide_one_of_them(crowd: Caller) -> None:

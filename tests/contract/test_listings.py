@@ -5,11 +5,10 @@ import uuid
 
 import pytest
 
-from contract.caller import Caller, new_invoice, refused
-from scripts.contract.models import Decision, History, RefusalEntry, Refusals
+from contract.caller import Caller, Values, new_invoice, refused
 
 
-def leave_entries(client: Caller, kinds: str) -> list[RefusalEntry]:
+def leave_entries(client: Caller, kinds: str) -> list[Values]:
     """One refusal (r) or fall-through (f) after the other; what is listed of them, newest first."""
     last = client.newest_refusal()
     for kind in kinds:
@@ -22,10 +21,10 @@ def leave_entries(client: Caller, kinds: str) -> list[RefusalEntry]:
     return entries
 
 
-def listed(client: Caller, query: str, count: int) -> list[RefusalEntry]:
+def listed(client: Caller, query: str, count: int) -> list[Values]:
     """The first `count` entries, taken page by page."""
-    seen: list[RefusalEntry] = []
-    for page in client.pages(f"/refusals?{query}", Refusals):
+    seen: list[Values] = []
+    for page in client.pages(f"/refusals?{query}", "Refusals"):
         seen += page.refusals
         if len(seen) >= count:
             break
@@ -33,7 +32,7 @@ def listed(client: Caller, query: str, count: int) -> list[RefusalEntry]:
 
 
 @pytest.fixture(scope="module")
-def decided(client: Caller) -> tuple[str, list[Decision]]:
+def decided(client: Caller) -> tuple[str, list[Values]]:
     """An invoice with seven decisions, newest first."""
     invoice = new_invoice()
     return invoice, [client.decide(invoice, attempt=attempt) for attempt in range(1, 8)][::-1]
@@ -41,10 +40,10 @@ def decided(client: Caller) -> tuple[str, list[Decision]]:
 
 @pytest.mark.parametrize("limit", range(1, 9))
 def test_the_pages_of_a_history_hold_each_decision_once_newest_first(
-    client: Caller, decided: tuple[str, list[Decision]], limit: int
+    client: Caller, decided: tuple[str, list[Values]], limit: int
 ) -> None:
     invoice, decisions = decided
-    pages = list(client.pages(f"/decisions/{invoice}?limit={limit}", History))
+    pages = list(client.pages(f"/decisions/{invoice}?limit={limit}", "History"))
     assert [decision for page in pages for decision in page.decisions] == decisions
     assert [len(page.decisions) for page in pages[:-1]] == [limit] * (len(pages) - 1)
     assert len(pages) == -(-7 // limit)
@@ -88,7 +87,7 @@ def test_refusals_are_listed_by_kind(client: Caller, kind: str) -> None:
 
 def test_the_last_page_of_refusals_leads_nowhere(client: Caller) -> None:
     leave_entries(client, "rf")
-    *before, last = client.pages("/refusals?limit=200", Refusals)
+    *before, last = client.pages("/refusals?limit=200", "Refusals")
     assert all(len(page.refusals) == 200 for page in before)
     assert last.refusals
 
@@ -110,7 +109,7 @@ def test_times_and_ids_agree_with_the_order(client: Caller) -> None:
 
 
 def test_a_cursor_of_another_listing_invoice_or_kind_is_refused(
-    client: Caller, decided: tuple[str, list[Decision]]
+    client: Caller, decided: tuple[str, list[Values]]
 ) -> None:
     invoice, _ = decided
     second = new_invoice()
@@ -141,7 +140,7 @@ def test_a_cursor_of_the_fall_throughs_is_refused_by_their_invoices_history(clie
         refused(client.get(path), 422, "invalid_query", "cursor")
 
 
-def test_a_cursor_that_was_changed_is_refused(client: Caller, decided: tuple[str, list[Decision]]) -> None:
+def test_a_cursor_that_was_changed_is_refused(client: Caller, decided: tuple[str, list[Values]]) -> None:
     invoice, _ = decided
     cursor = client.history(invoice, "?limit=1").next
     assert cursor
@@ -152,7 +151,7 @@ def test_a_cursor_that_was_changed_is_refused(client: Caller, decided: tuple[str
 
 
 def test_a_cursor_for_an_invoice_that_nobody_knows_is_not_found(
-    client: Caller, decided: tuple[str, list[Decision]]
+    client: Caller, decided: tuple[str, list[Values]]
 ) -> None:
     cursor = client.history(decided[0], "?limit=1").next
     refused(client.get(f"/decisions/{new_invoice()}?cursor={cursor}"), 404, "not_found")

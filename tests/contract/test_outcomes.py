@@ -6,7 +6,6 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 
 from contract.caller import Caller, canonical, new_invoice, new_key, read, recorded_once, refused
-from scripts.contract.models import Outcome
 
 
 @pytest.fixture
@@ -25,7 +24,7 @@ def test_nobody_having_told_us_is_unknown(client: Caller, invoice: str) -> None:
 def test_a_report_is_recorded_and_is_the_invoices_outcome(client: Caller, invoice: str, outcome: str) -> None:
     key = new_key()
     response = client.try_report(invoice, outcome, key)
-    report = read(response, Outcome, 201)
+    report = read(response, "Outcome", 201)
     assert (report.invoice_id, report.outcome, report.report_key) == (invoice, outcome, key)
     assert response.content == canonical(response.json())
     assert response.headers["repr-digest"]

@@ -4,8 +4,7 @@ import hashlib
 
 import pytest
 
-from contract.caller import Caller, canonical, new_invoice, new_key, read, refused
-from scripts.contract.rails import RailAnswer, Rails, RailTable
+from contract.caller import Caller, Values, canonical, new_invoice, new_key, read, refused
 
 PUBLIC = "public, max-age=300"
 LISTED = {"ach": ["R01", "R02", "R08", "R11", "R29"], "sepa": ["AM04", "AC01", "MS02", "AG02", "MD07"]}
@@ -13,21 +12,21 @@ UNLISTED = [("ach", "R00"), ("ach", "R24"), ("ach", "R99"), ("sepa", "ZZZZ"), ("
 NO_CODES = [("ach", "R1"), ("ach", "r01"), ("ach", "X01"), ("ach", "R100"), ("sepa", "am04"), ("sepa", "AM4")]
 
 
-def look_up(client: Caller, rail: str, code: str) -> RailAnswer:
-    return read(client.get(f"/rails/{rail}/codes/{code}", auth=False), RailAnswer)
+def look_up(client: Caller, rail: str, code: str) -> Values:
+    return read(client.get(f"/rails/{rail}/codes/{code}", auth=False), "RailAnswer")
 
 
 def test_the_rails_are_told_to_anyone(client: Caller) -> None:
-    told = read(client.get("/rails", auth=False), Rails)
+    told = read(client.get("/rails", auth=False), "Rails")
     assert [(rail.rail, rail.refuses) for rail in told.rails] == [("ach", False), ("bacs", True), ("sepa", False)]
 
 
 @pytest.mark.parametrize("rail", ["ach", "sepa", "bacs"])
 def test_a_table_has_the_version_that_the_list_gives_it(client: Caller, rail: str) -> None:
     response = client.get(f"/rails/{rail}", auth=False)
-    assert read(response, RailTable).rail == rail
+    assert read(response, "RailTable").rail == rail
     version = f"sha256:{hashlib.sha256(response.content).hexdigest()}"
-    told = read(client.get("/rails", auth=False), Rails)
+    told = read(client.get("/rails", auth=False), "Rails")
     assert {each.rail: each.version for each in told.rails}[rail] == version
     assert response.headers["etag"] == f'"{version}"'
     assert canonical(response.json()) == response.content
@@ -50,8 +49,9 @@ def test_an_unlisted_code_falls_to_the_row_that_never_goes_again(client: Caller,
 def test_an_answer_may_be_kept_and_is_confirmed_without_its_body(client: Caller, path: str) -> None:
     first = client.get(path, auth=False)
     assert first.headers["cache-control"] == PUBLIC
-    again = client.get(path, auth=False, headers={"if-none-match": first.headers["etag"]})
-    assert (again.status_code, again.content, again.headers["etag"]) == (304, b"", first.headers["etag"])
+    for known in (first.headers["etag"], "*"):
+        again = client.get(path, auth=False, headers={"if-none-match": known})
+        assert (again.status_code, again.content, again.headers["etag"]) == (304, b"", first.headers["etag"])
     other = client.get(path, auth=False, headers={"if-none-match": '"another"'})
     assert (other.status_code, other.content) == (200, first.content)
     head = client.send("HEAD", path, auth=False)
@@ -62,7 +62,7 @@ def test_an_answer_may_be_kept_and_is_confirmed_without_its_body(client: Caller,
 def test_what_is_no_code_is_refused_by_name_and_leaves_no_row(client: Caller, rail: str, code: str) -> None:
     last = client.newest_refusal()
     problem = refused(client.get(f"/rails/{rail}/codes/{code}", auth=False), 422, "not_a_rail_code")
-    assert "refusal_id" not in problem.model_fields_set
+    assert not hasattr(problem, "refusal_id")
     assert client.newest_refusal() == last
 
 
@@ -138,4 +138,4 @@ def test_a_refused_rail_code_is_on_record_and_decides_nothing(client: Caller, co
 
 def test_a_code_that_names_no_rail_is_the_table_s_and_has_no_rail(client: Caller) -> None:
     decision = client.decide(new_invoice(), failure_code="foo:R01")
-    assert (decision.rule, "rail" in decision.model_fields_set) == ("default", False)
+    assert (decision.rule, hasattr(decision, "rail")) == ("default", False)

@@ -3,7 +3,6 @@
 import pytest
 
 from contract.caller import Caller, new_invoice, read, refused
-from scripts.contract.models import Health, History, Refusals, Summary
 
 METHODS = ("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "REPORT")
 ALLOWED = {
@@ -63,18 +62,18 @@ def test_head_answers_as_get_does_without_a_body(client: Caller) -> None:
 
 
 def test_health_is_the_same_for_everybody(client: Caller) -> None:
-    health = read(client.get("/health"), Health)
+    health = read(client.get("/health"), "Health")
     assert health.commit
     for headers in ({}, {"authorization": "Bearer wrong"}, {"authorization": "nonsense"}):
-        assert read(client.get("/health", auth=False, headers=headers), Health) == health
+        assert read(client.get("/health", auth=False, headers=headers), "Health") == health
 
 
 def test_only_the_listings_read_their_query(client: Caller) -> None:
     query = "?limit=no&cursor=no&x=1&x=2&%00"
     invoice = new_invoice()
-    read(client.get("/health" + query), Health)
+    read(client.get("/health" + query), "Health")
     assert client.get("/openapi.json" + query).status_code == 200
-    read(client.get("/decisions/outcomes/summary" + query), Summary)
+    read(client.get("/decisions/outcomes/summary" + query), "Summary")
     assert client.post("/decide" + query, {"invoice_id": invoice, "failure_code": "x"}).status_code == 200
     body = {"outcome": "paid", "report_key": invoice}
     assert client.post(f"/decisions/{invoice}/outcome{query}", body).status_code == 201
@@ -137,8 +136,8 @@ def test_kind_belongs_to_the_refusals_only(client: Caller) -> None:
 def test_a_listing_takes_a_limit_of_1_to_200_in_ascii_digits(client: Caller, query: str) -> None:
     invoice = new_invoice()
     client.decide(invoice)
-    read(client.get(f"/refusals?{query}"), Refusals)
-    read(client.get(f"/decisions/{invoice}?{query}"), History)
+    read(client.get(f"/refusals?{query}"), "Refusals")
+    read(client.get(f"/decisions/{invoice}?{query}"), "History")
 
 
 @pytest.mark.parametrize("invoice_id", ["a:b._-", "a/b/c", "{}/outcome", "outcomes/summary/x", "a/.../b", "a/.b/..c"])

@@ -27,7 +27,7 @@ def test_schemathesis_finds_nothing(target: Target, tmp_path: Path) -> None:
             **os.environ,
             "PAYPILOT_CONTRACT_TOKEN": target.token,
             "SCHEMATHESIS_HOOKS": "schemathesis_hooks",
-            "PYTHONPATH": f"{FOLDER}:{FOLDER.parents[1] / 'scripts'}",
+            "PYTHONPATH": str(FOLDER),
         },
         cwd=tmp_path,
         capture_output=True,

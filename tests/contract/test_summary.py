@@ -1,14 +1,13 @@
 """What became of a client's invoices, in numbers."""
 
-from contract.caller import Caller, new_invoice
-from scripts.contract.models import RuleCounts, Summary
+from contract.caller import Caller, Values, new_invoice
 
 ENOUGH = 30
 
 
-def of_rule(summary: Summary, rule: str) -> RuleCounts:
+def of_rule(summary: Values, rule: str) -> Values:
     found = [counts for counts in summary.by_rule if counts.rule == rule]
-    return found[0] if found else RuleCounts(rule=rule, invoices=0, paid=0, not_paid=0, unknown=0)
+    return found[0] if found else Values(rule=rule, invoices=0, paid=0, not_paid=0, unknown=0)
 
 
 def test_an_invoice_is_counted_once_by_the_rule_of_its_newest_decision(client: Caller) -> None:

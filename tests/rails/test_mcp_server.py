@@ -99,12 +99,19 @@ def test_what_has_no_answer_is_refused_by_name(arguments: dict[str, object], nam
         ("list_decisions", {"rail": {"canary": 1}}, "invalid_arguments: rail: "),
         ("explain", {"code": "R01", "attempt": "canary"}, "invalid_arguments: attempt: "),
         ("explain", {"code": "R01", "attempt": 5_550_123}, "invalid_arguments: attempt: "),
-        ("explain", {"code": ["canary"], "attempt": 0}, "; attempt: "),
+        ("explain", {"code": "R01", "attempt": True}, "invalid_arguments: attempt: Send an integer from 1 to 1000."),
+        ("explain", {"code": "R01", "attempt": "2"}, "invalid_arguments: attempt: Send an integer from 1 to 1000."),
+        ("explain", {"code": "R01", "attempt": 2.0}, "invalid_arguments: attempt: Send an integer from 1 to 1000."),
+        ("explain", {"code": "R01", "attempt": None}, "invalid_arguments: attempt: Send an integer from 1 to 1000."),
+        ("explain", {"code": ["canary"], "attempt": 0}, " attempt: "),
+        ("explain", {"code": "R01", "x": "canary"}, "x: Unknown argument. Allowed: code, rail, attempt."),
+        ("list_decisions", {"code": "R01"}, "code: Unknown argument. Allowed: rail."),
+        ("list_decisions", {"n\x1b" + "n" * 99: 1}, "n\\u001b" + "n" * 57 + ": Unknown argument."),
         ("lookup_return_code", {"code": "canary"}, "not_a_rail_code: "),
         ("canary", {}, "not_found: The tools are explain, list_decisions, lookup_return_code."),
     ],
 )
-def test_a_refusal_begins_with_its_name_and_repeats_nothing_that_was_sent(
+def test_a_refusal_begins_with_its_name_and_repeats_no_value_that_was_sent(
     tool: str, arguments: dict[str, object], said: str
 ) -> None:
     [result] = call((tool, arguments))
@@ -148,7 +155,7 @@ def test_every_code_of_every_rail_can_be_explained() -> None:
 def test_the_witness_holds_on_the_server_that_clients_are_told_to_start() -> None:
     finished = witness()
     assert finished.returncode == 0, finished.stdout + finished.stderr
-    assert finished.stdout.count("witnessed: ") == 5
+    assert finished.stdout.count("witnessed: ") == 9
 
 
 @pytest.mark.parametrize(
@@ -158,10 +165,17 @@ def test_the_witness_holds_on_the_server_that_clients_are_told_to_start() -> Non
         ("matches_everything.py", "negative_an_unlisted_code_is_row_5_and_not_matched"),
         ("one_tool_more.py", "exactly_the_three_tools"),
         ("may_write.py", "each_declared_read_only_and_closed_world"),
+        ("of_another_release.py", "its_version_is_the_release"),
+        ("takes_any_argument.py", "negative_an_argument_that_is_unknown_or_no_integer_is_refused_by_name"),
+        (
+            "drops_what_is_no_message.py",
+            "a_line_that_is_no_message_is_answered_and_so_is_all_before_the_end_of_input",
+        ),
+        ("does_not_end_on_an_interrupt.py", "an_interrupt_ends_it_quietly"),
     ],
 )
 def test_the_witness_fails_and_names_the_control(server: str, control: str) -> None:
-    finished = witness(*faulty(server))
+    finished = witness(*faulty(server), seconds="5")
     assert finished.returncode == 1
     assert f"FAILED {control}: " in finished.stdout, finished.stdout + finished.stderr
 

@@ -61,11 +61,6 @@ def test_a_lookup_never_waits_for_a_database_that_is_away(monkeypatch: pytest.Mo
     assert ask("GET", "/rails/ach/codes/R01").status == 200
 
 
-def test_what_is_not_modified_carries_no_body() -> None:
-    response = ask("GET", "/rails/ach", **{"if-none-match": "*"})
-    assert (response.status, response.body) == (304, b"")
-
-
 @pytest.mark.parametrize("path", ["/rails/bacs/codes/0", "/rails/ach/codes/R1"])
 def test_a_refused_lookup_is_not_counted_among_the_clients_refusals(path: str) -> None:
     response = ask("GET", path)

@@ -53,6 +53,12 @@ def test_a_module_may_import_only_what_stands_above_it() -> None:
         above.add(module)
 
 
+def test_the_contract_suite_imports_nothing_of_the_product_so_that_it_runs_alone() -> None:
+    tops = {name.split(".")[0] for name in imports(*(ROOT / "tests" / "contract").rglob("*.py"))}
+    assert "contract" in tops
+    assert not tops & {"paypilot", "paypilot_bootstrap", "paypilot_rails_mcp", "scripts", "support", "tests"}
+
+
 @pytest.mark.parametrize("module", sorted(modules()))
 def test_a_module_imports_only_what_its_row_names(module: str) -> None:
     ours, others = table()[module]
