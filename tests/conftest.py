@@ -7,12 +7,13 @@ from collections.abc import Iterator
 
 import pytest
 
-from scripts.local.postgres import LocalPostgres
+from scripts.local.postgres import LocalPostgres, ignore_libpq_environment
 from support.no_skips import pytest_make_collect_report, pytest_runtest_makereport
 from support.slice import Host, TestDatabase, bootstrapped, running_host, running_postgres
 
 __all__ = ["pytest_make_collect_report", "pytest_runtest_makereport"]
 
+ignore_libpq_environment()
 # Before any function is imported: what Lambda's own configuration gives.
 os.environ |= {
     "POWERTOOLS_METRICS_NAMESPACE": "PayPilot",

@@ -12,7 +12,8 @@ import tempfile
 import zipfile
 from pathlib import Path
 
-ROOT = Path(__file__).resolve().parents[2]
+from scripts.local.checkout import ROOT, commit
+
 LOCK = ROOT / "requirements.lock"
 LICENCES = ROOT / "THIRD_PARTY_LICENSES"
 
@@ -105,16 +106,6 @@ def tree(root: Path) -> dict[str, bytes]:
         for path in root.rglob("*")
         if path.is_file() and "__pycache__" not in path.parts
     }
-
-
-def commit() -> str:
-    """The commit that is built, with "-dirty" where the checkout differs from it; or "unknown" outside a checkout."""
-    described = subprocess.run(
-        ["git", "-C", ROOT, "describe", "--always", "--dirty", "--abbrev=40", "--exclude=*"],
-        capture_output=True,
-        text=True,
-    )
-    return described.stdout.strip() or "unknown"
 
 
 def write_zip(path: Path, files: dict[str, bytes]) -> None:

@@ -6,7 +6,8 @@ import subprocess
 import sys
 from pathlib import Path
 
-from scripts.labs.benchmarks.harness import Context, Row, decide_event, quiet
+from scripts.labs.benchmarks.harness import Row, decide_event, quiet
+from scripts.local.events import Context
 
 ROOT = Path(__file__).parents[3]
 
