@@ -3,7 +3,6 @@
 Exits non-zero, naming it, if an answer is not the expected one, or a row is missing or was not expected.
 """
 
-import argparse
 import json
 import sys
 import tempfile
@@ -17,6 +16,7 @@ import httpx
 import psycopg
 
 from paypilot.http import problems
+from scripts.local import command
 from scripts.local.host import HostError, running_host
 from scripts.local.postgres import LocalPostgres, PostgresError, ignore_libpq_environment
 from scripts.local.slice import DATABASE, SliceError, running_database
@@ -397,7 +397,7 @@ def walk_in_a_slice() -> Walk:
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    argparse.ArgumentParser(description=__doc__).parse_args(arguments)
+    command.parser(__doc__).parse_args(arguments)
     ignore_libpq_environment()
     try:
         walk = walk_in_a_slice()

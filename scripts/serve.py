@@ -8,7 +8,6 @@ Environment:
   PG*                 libpq's own variables (PGHOST, PGSERVICE, ...) are ignored
 """
 
-import argparse
 import contextlib
 import json
 import logging
@@ -22,6 +21,7 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
+from scripts.local import command
 from scripts.local.host import http_server
 from scripts.local.postgres import HOST, STOP_SIGNALS, PostgresError, ignore_libpq_environment
 from scripts.local.slice import DATABASE, SliceError, Target, bootstrap, local_handler, reach, running_database
@@ -37,7 +37,7 @@ class ServeError(Exception):
 
 
 def main() -> None:
-    argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter).parse_args()
+    command.parser(__doc__).parse_args()
     for number in STOP_SIGNALS:
         signal.signal(number, _stop)
     ignore_libpq_environment()

@@ -3,7 +3,6 @@
 The dependencies come from requirements.lock with --require-hashes, so a wheel that was changed on its way is refused.
 """
 
-import argparse
 import os
 import struct
 import subprocess
@@ -12,6 +11,7 @@ import tempfile
 import zipfile
 from pathlib import Path
 
+from scripts.local import command
 from scripts.local.checkout import ROOT, commit
 
 LOCK = ROOT / "requirements.lock"
@@ -148,7 +148,7 @@ def check_reproducible(*, local: bool) -> None:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
+    parser = command.parser(__doc__)
     parser.add_argument("--out", type=Path, default=ROOT / "dist", help="folder of the zips")
     parser.add_argument("--local", action="store_true", help="for this interpreter and machine, not for Lambda")
     parser.add_argument("--check", action="store_true", help="build twice elsewhere and compare; writes nothing")

@@ -4,7 +4,6 @@ Several processes ask the Lambda handler without pause, through a proxy, on a re
 notes are held against the database's rows: see scripts/labs/faulting/invariants.py for what must hold.
 """
 
-import argparse
 import contextlib
 import json
 import os
@@ -24,6 +23,7 @@ from scripts.labs.faulting.invariants import Violation
 from scripts.labs.faulting.proxy import Proxy
 from scripts.labs.faulting.scenarios import FAULTS, FELT, Stage
 from scripts.labs.faulting.worker import KILLS, TOKENS
+from scripts.local import command
 from scripts.local.postgres import LocalPostgres, ignore_libpq_environment
 from scripts.local.slice import DATABASE, bootstrap, reach, running_database
 
@@ -178,7 +178,7 @@ def _read(logs: list[Path]) -> list[Mapping[str, Any]]:
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = command.parser(__doc__)
     parser.add_argument("--short", action="store_true", help="a minute instead of ten")
     parser.add_argument("--seed", default="1", help="draws what is asked and when it breaks")
     parser.add_argument("--only", nargs="+", default=[], help="faults by name: " + ", ".join([*FAULTS, "kill", "race"]))

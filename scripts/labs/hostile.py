@@ -24,6 +24,7 @@ import psycopg
 from scripts.labs.hostility import findings
 from scripts.labs.hostility.findings import Finding
 from scripts.labs.hostility.generate import TOKENS, Hostile
+from scripts.local import command
 from scripts.local.checkout import ROOT
 from scripts.local.host import running_host
 from scripts.local.postgres import LocalPostgres, ignore_libpq_environment
@@ -35,7 +36,7 @@ SECONDS_FOR_AN_ANSWER = 20
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = command.parser(__doc__)
     parser.add_argument("--events", type=int, default=90_000, help="events to the handler")
     parser.add_argument("--requests", type=int, default=12_000, help="raw requests to the local host")
     parser.add_argument("--examples", type=int, default=100, help="schemathesis's for each operation and phase")

@@ -25,6 +25,7 @@ from urllib.parse import urlsplit
 
 from paypilot.decisions import INSERT_DECISION
 from scripts.labs.benchmarks.harness import CLIENT, RULES_VERSION, TOKEN, Row, decide_event, quiet
+from scripts.local import command
 from scripts.local.events import Context
 from scripts.local.host import http_server
 from scripts.local.postgres import HOST, LocalPostgres
@@ -266,4 +267,4 @@ def _through_http(address: str) -> Callable[[str], None]:
 
 
 if __name__ == "__main__":
-    _caller(sys.argv[1])
+    _caller(*command.words(__doc__, "target"))

@@ -28,6 +28,7 @@ from paypilot import decisions, function
 from paypilot.core.decide import Decision, FailedPayment
 from paypilot.record.database import Connection, Database, RecordUnavailable
 from paypilot.record.rows import Record, new_id
+from scripts.local import command
 from scripts.local.events import Context, event
 
 TOKENS = {"token-of-client-a": "client-a", "token-of-client-b": "client-b"}
@@ -274,4 +275,4 @@ PLANTS: dict[str, Callable[[], None]] = {
 
 
 if __name__ == "__main__":
-    main(*sys.argv[1:])
+    main(*command.words(__doc__, "log", "name", "seed"))

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from scripts.labs.hostility import findings
 from scripts.labs.hostility.generate import CANARY, TOKENS, take
+from scripts.local import command
 from scripts.local.events import Context
 
 SHOWN = 20
@@ -74,4 +75,4 @@ def _hypothesis(ask: Any, count: int) -> None:
 
 
 if __name__ == "__main__":
-    main(*sys.argv[1:])
+    main(*command.words(__doc__, "seed", "count", "log"))
