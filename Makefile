@@ -130,12 +130,8 @@ lock: $(INSTALLED) ## Pin the newest dependencies, with hashes, from requirement
 
 ##@ Labs
 .PHONY: bench
-bench: .venv-bench/.installed ## Measure beside references, into dist/bench.json (ARGS=--quick to try it)
+bench: .venv-bench/.installed ## Measure beside references, into dist/bench.json (ARGS=--quick tries it, ARGS=--targets compares)
 	.venv-bench/bin/python scripts/labs/bench.py $(ARGS)
-
-.PHONY: bench-targets
-bench-targets: .venv-bench/.installed ## Compare the last bench run with its targets
-	.venv-bench/bin/python scripts/labs/bench_targets.py
 
 .PHONY: faults
 faults: $(INSTALLED) ## Break database, network, clock and function under load (SHORT=1 for a minute of it, SEED=2)

@@ -3,15 +3,11 @@
 Exits non-zero, naming it, if an answer is not the expected one, or a row is missing or was not expected.
 """
 
-import argparse
 import json
-import os
-import subprocess
 import sys
 import tempfile
 from collections import Counter
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -20,11 +16,14 @@ import httpx
 import psycopg
 
 from paypilot.http import problems
-from scripts.local.postgres import LocalPostgres
+from scripts.local import command
+from scripts.local.host import HostError, running_host
+from scripts.local.postgres import LocalPostgres, PostgresError, ignore_libpq_environment
+from scripts.local.slice import DATABASE, SliceError, running_database
 
 ACME, ZENITH = "token-of-acme", "token-of-zenith"
 TOKENS = {ACME: "acme", ZENITH: "zenith"}
-ROOT = Path(__file__).parent.parent
+INVALID_TOKENS = '{"sha256:not-a-digest": "acme"}'
 
 # Each row as the demo tells of it: whose it is, and what it records.
 ROWS = """
@@ -47,49 +46,6 @@ SELECT decision_id FROM paypilot.decision_audit WHERE client_id = 'acme' AND NOT
 """
 
 
-@contextmanager
-def running_database(folder: Path) -> Iterator[LocalPostgres]:
-    """A Postgres in `folder`, with an empty database for the slice."""
-    postgres = LocalPostgres(folder)
-    postgres.start()
-    try:
-        with psycopg.connect(postgres.conninfo(), autocommit=True) as connection:
-            connection.execute("CREATE DATABASE paypilot")
-        yield postgres
-    finally:
-        postgres.stop()
-
-
-@contextmanager
-def running_host(postgres: LocalPostgres, tokens: str) -> Iterator[str]:
-    """The URL of a host on `postgres`, started as `make run` starts it; its log lines go beside the database."""
-    environment = {
-        "PORT": "0",
-        "DATABASE_URL": postgres.conninfo("paypilot"),
-        "DECISION_API_TOKEN": tokens,
-        "PYTHONPATH": f"{ROOT / 'lambda'}:{ROOT / 'bootstrap'}",
-    }
-    log = postgres.folder / "host.log"
-    with (
-        log.open("a") as stderr,
-        subprocess.Popen(
-            [sys.executable, ROOT / "scripts" / "serve.py"],
-            env={**os.environ, **environment},
-            stdout=subprocess.PIPE,
-            stderr=stderr,
-            text=True,
-        ) as process,
-    ):
-        assert process.stdout is not None
-        try:
-            words = process.stdout.readline().split()
-            if words[:1] != ["ready"]:
-                sys.exit(f"demo: the host did not start: {log.read_text()}")
-            yield words[1]
-        finally:
-            process.terminate()
-
-
 @dataclass
 class Walk:
     """The walk so far: `seen` are the ids of the rows that were told of, `faults` what was not as expected."""
@@ -104,7 +60,7 @@ class Walk:
 
     def database(self) -> "psycopg.Connection[Any]":
         """A superuser's connection, which sees every client's rows."""
-        return psycopg.connect(self.postgres.conninfo("paypilot"), autocommit=True)
+        return psycopg.connect(self.postgres.conninfo(DATABASE), autocommit=True)
 
     def chapter(self, title: str) -> None:
         print(f"\n{title}")
@@ -420,19 +376,33 @@ def listings(walk: Walk, controls: Sequence[str]) -> None:
     walk.step("acme's summary", "GET /decisions/outcomes/summary", answers="200 paid: 0, unknown: 6")
 
 
-def main(arguments: Sequence[str] | None = None) -> None:
-    argparse.ArgumentParser(description=__doc__).parse_args(arguments)
-    with tempfile.TemporaryDirectory(prefix="paypilot-demo-") as folder:
-        # Postgres doesn't run as root: the user that it runs as then must reach its data.
-        Path(folder).chmod(0o711)
-        with running_database(Path(folder)) as postgres, httpx.Client(timeout=30) as client:
+def walk_in_a_slice() -> Walk:
+    """The whole walk, on a database of its own that is gone at the end."""
+    with tempfile.TemporaryDirectory(prefix="paypilot-demo-") as name, httpx.Client(timeout=30) as client:
+        folder = Path(name)
+        with running_database(folder / "database") as postgres:
             walk = Walk(postgres, client)
+            log, own = folder / "host.log", {"DATABASE_URL": postgres.conninfo(DATABASE)}
+            invalid, valid = (
+                own | {"DECISION_API_TOKEN": INVALID_TOKENS},
+                own | {"DECISION_API_TOKEN": json.dumps(TOKENS)},
+            )
             print("Each line: what was tried, and the answer. Each line with a +: a row that it left in the database.")
-            with running_host(postgres, '{"sha256:not-a-digest": "acme"}') as walk.url:
+            with running_host(log, **invalid) as (walk.url, _):
                 walk.chapter("A host whose tokens are not valid")
                 walk.step("nobody is let in", "GET /refusals", answers="503 auth_not_configured")
-            with running_host(postgres, json.dumps(TOKENS)) as walk.url:
+            with running_host(log, **valid) as (walk.url, _):
                 walk_every_gate(walk)
+    return walk
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    command.parser(__doc__).parse_args(arguments)
+    ignore_libpq_environment()
+    try:
+        walk = walk_in_a_slice()
+    except (PostgresError, SliceError, HostError) as error:
+        sys.exit(f"demo: {error}")
     if walk.faults:
         sys.exit("\nNot as expected:\n" + "\n".join(f"  {fault}" for fault in walk.faults))
     print(f"\n{walk.steps} steps, {len(walk.seen)} rows, as expected; neither control is listed as a refusal.")

@@ -1,12 +1,14 @@
 """Say why a recorded decision was taken, and decide it again by the table that it names.
 
-Give it a decision, or a page of GET /decisions/{invoice_id}, as JSON: a file, or standard input. It decides again,
-and compares the whole body: each field that the record has otherwise, lacks or has too many is named.
-It exits 1 if there is one, and for a decision that no published table takes.
+Give it a decision, or a page of GET /decisions/{invoice_id}, as JSON. It decides again and compares the whole body:
+each field that differs from what the table decides, is missing or is one too many is named. It exits 1 if there is
+one, and for a decision that no published table takes.
+
+It reads no record: a decision that agrees with its table may still be one that the service never took.
 """
 
-import argparse
 import json
+import signal
 import sys
 import textwrap
 import uuid
@@ -22,6 +24,7 @@ from paypilot.decisions import StoredDecision, read_failed_payment
 from paypilot.http.body import STRICT_JSON
 from paypilot.http.problems import Refusal
 from paypilot.tables import published_tables
+from scripts.local import command
 
 
 class Unexplained(Exception):
@@ -29,11 +32,13 @@ class Unexplained(Exception):
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("file", nargs="?", type=Path, help="standard input without one")
-    file = parser.parse_args().file
-    if file is None and sys.stdin.isatty():
-        parser.error("name a file, or send a decision to standard input")
+    parser = command.parser(__doc__)
+    parser.add_argument("file", nargs="?", help="a file; - is standard input, as is none")
+    name = parser.parse_args().file
+    if name is None and sys.stdin.isatty():
+        parser.print_help()
+        return
+    file = None if name in {None, "-"} else Path(name)
     try:
         decisions = read_decisions(file)
     except Unexplained as error:
@@ -54,7 +59,10 @@ def read_decisions(file: Path | None) -> list[Any]:
     name = "standard input" if file is None else str(file)
     try:
         text = sys.stdin.buffer.read() if file is None else file.read_bytes()
-        document = STRICT_JSON.decode(text.decode())
+        if not text.strip():
+            raise Unexplained(f"{name} is empty: send a decision as JSON, or name a file")
+        # With a byte order mark or without, as an editor or a shell of Windows saves it.
+        document = STRICT_JSON.decode(text.decode(json.detect_encoding(text)))
     except OSError as error:
         raise Unexplained(f"{name} can't be read: {error.strerror}") from error
     except Refusal as error:
@@ -97,7 +105,9 @@ def explain(recorded: object) -> list[str]:
     tell("risk", f"{decision.churn_risk}{', so a retry comes one day sooner' if decision.escalated else ''}")
     days = decision.retry_in_days
     tell("answer", f"{decision.action}, {decision.tone}, {'never retried' if days is None else f'retried in {days} d'}")
-    tell("replay", f"DIFFERS in {', '.join(differing)}" if differing else "agrees with the record")
+    # On one line with the digest's first digits; the whole of it stands above.
+    agrees = f"agrees with the table of digest {decision.rules_version[:19]}...; no record was read"
+    tell("replay", f"DIFFERS in {', '.join(differing)}" if differing else agrees)
     print()
     return differing
 
@@ -155,4 +165,6 @@ def tell(name: str, text: str) -> None:
 
 
 if __name__ == "__main__":
+    # Where the reader of standard output has gone, end as other commands do.
+    signal.signal(signal.SIGPIPE, signal.SIG_DFL)
     main()

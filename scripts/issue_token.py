@@ -8,7 +8,6 @@ holds it as the Terraform variable `token_digests`. To rotate a token: issue a s
 let the caller change over, revoke the first, deploy.
 """
 
-import argparse
 import fcntl
 import json
 import os
@@ -23,6 +22,7 @@ from typing import Any
 
 from paypilot.core.canonical import digest
 from paypilot.settings import CLIENT_ID, DIGEST_ENTRY, InvalidTokens, read_tokens
+from scripts.local import command
 
 TOKEN_BYTES = 32  # 256 bits
 TERRAFORM_VARIABLE = "token_digests"
@@ -33,7 +33,7 @@ class TokenError(Exception):
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = command.parser(__doc__)
     what = parser.add_mutually_exclusive_group(required=True)
     what.add_argument("client", nargs="?", help=f"the client id: {CLIENT_ID.pattern}")
     what.add_argument("--revoke", metavar="DIGEST", help="take this entry out of the file")
@@ -62,12 +62,23 @@ def issue(client: str, file: Path | None) -> None:
             older = {digest_of(other): None for other, owner in entries.items() if owner == client}
             entries[entry] = client
     # Standard output is the token alone, so that it can go straight to where it is kept.
-    print(token)
+    show(token, entry, file)
     print("^ the token of", client, "- it is not shown again", file=sys.stderr)
     print(f"  its entry{f' in {file}' if file else ''}: {json.dumps({entry: client})}", file=sys.stderr)
     for other in older:
         print(f"  {client} still has {other}; once nobody uses that:", file=sys.stderr)
         print(f"    make revoke DIGEST={other} TOKENS={shlex.quote(str(file))}", file=sys.stderr)
+
+
+def show(token: str, entry: str, file: Path | None) -> None:
+    """Print the token. Raises `TokenError` where nobody reads standard output any more."""
+    try:
+        print(token, flush=True)
+    except BrokenPipeError as error:
+        # The token is still buffered, and would be written again at the end.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        again = f"; take it back: make revoke DIGEST={entry} TOKENS={shlex.quote(str(file))}" if file else ""
+        raise TokenError(f"standard output is closed, so the token was shown to nobody{again}") from error
 
 
 def revoke(entry: str, file: Path) -> None:

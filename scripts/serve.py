@@ -4,13 +4,11 @@ Environment:
   PORT                8080; 0 takes a free one
   PAYPILOT_DATA_DIR   .local; the database's files, kept between runs
   DECISION_API_TOKEN  a token is drawn for this run unless one is given
-  DATABASE_URL        a Postgres of one's own instead of the embedded one: its login must be able to create roles;
-                      libpq's own variables do as well, where PGHOST or PGSERVICE is set
+  DATABASE_URL        a Postgres of your own instead of the embedded one; its login must be able to create roles
+  PG*                 libpq's own variables (PGHOST, PGSERVICE, ...) are ignored
 """
 
-import argparse
 import contextlib
-import hmac
 import json
 import logging
 import os
@@ -23,18 +21,15 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
-import psycopg
-from psycopg.pq import Conninfo
-from waitress.server import create_server
+from scripts.local import command
+from scripts.local.host import http_server
+from scripts.local.postgres import HOST, STOP_SIGNALS, PostgresError, ignore_libpq_environment
+from scripts.local.slice import DATABASE, SliceError, Target, bootstrap, local_handler, reach, running_database
 
-from scripts.local.host import LARGEST_BODY_BYTES, wsgi_application
-from scripts.local.postgres import HOST, LocalPostgres, PostgresError
-
-DATABASE = "paypilot"
-CONNECT_SECONDS = 10
-# Each thread keeps one connection, as each function instance does. More requests than threads wait for one.
-THREADS = 16
-OPEN_SOCKETS = 500
+ON_ONES_OWN_DATABASE = """\
+serve: It makes or upgrades the schema paypilot there, makes the server's roles paypilot_* and sets the password of
+serve: paypilot_service, takes from PUBLIC its rights on this database, on creating in the schema public and, for a
+serve: superuser, on large objects, and records each decision. It drops nothing and leaves all of it there."""
 
 
 class ServeError(Exception):
@@ -42,33 +37,24 @@ class ServeError(Exception):
 
 
 def main() -> None:
-    argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter).parse_args()
-    for number in (signal.SIGTERM, signal.SIGHUP):
+    command.parser(__doc__).parse_args()
+    for number in STOP_SIGNALS:
         signal.signal(number, _stop)
+    ignore_libpq_environment()
     # The HTTP server's own lines hold what was requested. The function's tell of every answer.
     logging.getLogger("waitress").setLevel(logging.CRITICAL)
     try:
-        with listening_socket(os.environ.get("PORT", "8080")) as listener, database() as conninfo:
+        with listening_socket(os.environ.get("PORT", "8080")) as listener, database() as target:
             stdout = sys.stdout
             # The function's log lines go to standard error: standard output is for whoever types the command.
             with contextlib.redirect_stdout(sys.stderr):
-                bootstrap(conninfo)
+                bootstrap(target)
                 token = configure_token()
-                from paypilot.function import handler
-
-                server = create_server(
-                    wsgi_application(handler),
-                    sockets=[listener],
-                    threads=THREADS,
-                    max_request_body_size=LARGEST_BODY_BYTES,
-                    connection_limit=OPEN_SOCKETS,
-                    asyncore_use_poll=True,
-                    clear_untrusted_proxy_headers=False,
-                )
+                server = http_server(local_handler(), listener)
                 with contextlib.redirect_stdout(stdout):
                     print_ready(listener.getsockname()[1], token)
                 server.run()
-    except (ServeError, PostgresError) as error:
+    except (ServeError, SliceError, PostgresError) as error:
         sys.exit(f"serve: {error}")
     except KeyboardInterrupt:
         pass
@@ -98,72 +84,20 @@ def data_folder() -> Path:
 
 
 @contextlib.contextmanager
-def database() -> Iterator[str]:
-    """The connection string of a running database's master user; the database is stopped at the end if it is ours."""
+def database() -> Iterator[Target]:
+    """A running database to set up: that of DATABASE_URL, after a word about it, or the embedded one for as long."""
     if url := os.environ.get("DATABASE_URL"):
-        yield url
+        target = reach(url)
+        print(
+            f"serve: DATABASE_URL is host {target.host}, port {target.port}, database {target.database}, "
+            f"login {target.user}.\n{ON_ONES_OWN_DATABASE}",
+            file=sys.stderr,
+            flush=True,
+        )
+        yield target
         return
-    if os.environ.get("PGHOST") or os.environ.get("PGSERVICE"):
-        yield ""
-        return
-    server = LocalPostgres(data_folder())
-    server.start()
-    try:
-        with psycopg.connect(server.conninfo(), autocommit=True) as connection:
-            if not connection.execute("SELECT FROM pg_database WHERE datname = %s", (DATABASE,)).fetchall():
-                connection.execute("CREATE DATABASE paypilot")
-        yield server.conninfo(DATABASE)
-    finally:
-        server.stop()
-
-
-def bootstrap(conninfo: str) -> None:
-    """Set up the database as the bootstrap function does, and the environment as the functions find it.
-
-    Raises `ServeError`.
-    """
-    try:
-        with psycopg.connect(conninfo, connect_timeout=CONNECT_SECONDS) as connection:
-            info = connection.info
-            found, master_user, master_password = info.get_parameters(), info.user, info.password
-            found |= {"host": info.host, "port": str(info.port), "dbname": info.dbname}
-    except psycopg.ProgrammingError:
-        # What libpq says of it may hold the password.
-        raise ServeError("DATABASE_URL is not a URL like postgresql://user:password@host:5432/database") from None
-    except psycopg.OperationalError as error:
-        raise ServeError(f"the database can't be reached: {first_line(error)}") from error
-    names = {option.keyword.decode(): option.envvar.decode() for option in Conninfo.get_defaults() if option.envvar}
-    os.environ.pop("PGSERVICE", None)
-    os.environ |= {names[keyword]: value for keyword, value in found.items() if keyword in names}
-    os.environ |= {
-        "PGUSER": "paypilot_service",
-        "PGPASSWORD": service_password(master_password),
-        "PAYPILOT_MASTER_USER": master_user,
-        "POWERTOOLS_METRICS_NAMESPACE": "PayPilot",
-        "POWERTOOLS_SERVICE_NAME": "paypilot-decision",
-    }
-    from paypilot_bootstrap.function import handler
-    from paypilot_bootstrap.migrate import MigrationError
-    from paypilot_bootstrap.prove import ProofFailed
-
-    try:
-        handler({"action": "bootstrap", "master_password": master_password}, None)
-    except (MigrationError, ProofFailed) as error:
-        raise ServeError(str(error)) from error
-    except psycopg.Error as error:
-        raise ServeError(f"the database can't be set up: {first_line(error)}") from error
-
-
-def service_password(master_password: str) -> str:
-    """The service's password. Every run on a server takes the same one, because a role is the whole server's."""
-    if not master_password:
-        return secrets.token_urlsafe(32)
-    return hmac.digest(master_password.encode(), b"paypilot_service", "sha256").hex()
-
-
-def first_line(error: psycopg.Error) -> str:
-    """What went wrong; libpq never puts a password there."""
-    return str(error).partition("\n")[0]
+    with running_database(data_folder()) as server:
+        yield reach(server.conninfo(DATABASE))
 
 
 def configure_token() -> str | None:
@@ -199,6 +133,9 @@ def print_ready(port: int, token: str | None) -> None:
 
 
 def _stop(signal_number: int, frame: object) -> None:
+    # Once: a second signal must not cut off what stops the database.
+    for number in STOP_SIGNALS:
+        signal.signal(number, lambda *_: None)
     raise KeyboardInterrupt
 
 

@@ -9,12 +9,13 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, settings
 
-from scripts.local.postgres import LocalPostgres
+from scripts.local.postgres import LocalPostgres, ignore_libpq_environment
 from support.no_skips import pytest_make_collect_report, pytest_runtest_makereport
 from support.slice import OTHER_TOKEN, TOKEN, Host, TestDatabase, bootstrapped, running_host, running_postgres
 
 __all__ = ["pytest_make_collect_report", "pytest_runtest_makereport"]
 
+ignore_libpq_environment()
 # Before any function is imported: what Lambda's own configuration gives.
 os.environ |= {
     "POWERTOOLS_METRICS_NAMESPACE": "PayPilot",

@@ -7,7 +7,6 @@ report  shows that file, and fails if the function did. Started next, with no se
 prove   has it prove again what the service's database role can't do (`make prove`).
 """
 
-import argparse
 import json
 import os
 import sys
@@ -18,6 +17,8 @@ from typing import Any
 import boto3
 from botocore.config import Config
 from botocore.exceptions import BotoCoreError, ClientError
+
+from scripts.local import command
 
 ANSWER_FILE = Path(__file__).resolve().parents[2] / "dist" / "bootstrap-answer.json"
 
@@ -77,7 +78,7 @@ def show(answer: dict[str, Any]) -> int:
 
 def main() -> int:
     """The exit status: `invoke` always 0, so that `report` can speak; the others 1 where something isn't proved."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = command.parser(__doc__)
     steps = parser.add_subparsers(dest="step", required=True)
     steps.add_parser("invoke")
     steps.add_parser("report")

@@ -3,7 +3,6 @@
 The dependencies come from requirements.lock with --require-hashes, so a wheel that was changed on its way is refused.
 """
 
-import argparse
 import os
 import struct
 import subprocess
@@ -12,7 +11,9 @@ import tempfile
 import zipfile
 from pathlib import Path
 
-ROOT = Path(__file__).resolve().parents[2]
+from scripts.local import command
+from scripts.local.checkout import ROOT, commit
+
 LOCK = ROOT / "requirements.lock"
 LICENCES = ROOT / "THIRD_PARTY_LICENSES"
 
@@ -107,16 +108,6 @@ def tree(root: Path) -> dict[str, bytes]:
     }
 
 
-def commit() -> str:
-    """The commit that is built, with "-dirty" where the checkout differs from it; or "unknown" outside a checkout."""
-    described = subprocess.run(
-        ["git", "-C", ROOT, "describe", "--always", "--dirty", "--abbrev=40", "--exclude=*"],
-        capture_output=True,
-        text=True,
-    )
-    return described.stdout.strip() or "unknown"
-
-
 def write_zip(path: Path, files: dict[str, bytes]) -> None:
     """Write `files` so that nothing but their names and bytes decides the zip's."""
     path.parent.mkdir(parents=True, exist_ok=True)
@@ -157,7 +148,7 @@ def check_reproducible(*, local: bool) -> None:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
+    parser = command.parser(__doc__)
     parser.add_argument("--out", type=Path, default=ROOT / "dist", help="folder of the zips")
     parser.add_argument("--local", action="store_true", help="for this interpreter and machine, not for Lambda")
     parser.add_argument("--check", action="store_true", help="build twice elsewhere and compare; writes nothing")

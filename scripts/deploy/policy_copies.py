@@ -4,12 +4,13 @@ Needs Terraform and its provider (`terraform -chdir=infra/deploy_identity init`)
 equal copy proves only that no policy changed unseen.
 """
 
-import argparse
 import json
 import subprocess
 import sys
 from pathlib import Path
 from typing import Any
+
+from scripts.local import command
 
 ROOT = Path(__file__).resolve().parents[2] / "infra" / "deploy_identity"
 
@@ -32,7 +33,7 @@ def policies() -> dict[str, Any]:
 
 
 def main() -> None:
-    argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter).parse_args()
+    command.parser(__doc__).parse_args()
     try:
         found = policies()
     except (OSError, ValueError) as error:

@@ -4,7 +4,6 @@ Reads infra/*.auto.tfvars.json (`infra/examples/settings.json` shows the first) 
 the account's concurrency limit is. Makes nothing.
 """
 
-import argparse
 import json
 import shutil
 import subprocess
@@ -15,6 +14,8 @@ from typing import Any
 
 import boto3
 from botocore.exceptions import BotoCoreError, ClientError
+
+from scripts.local import command
 
 INFRA = Path(__file__).resolve().parents[2] / "infra"
 OLDEST_TERRAFORM = (1, 11)
@@ -94,7 +95,7 @@ def findings() -> Iterator[Finding]:
 
 
 def main() -> int:
-    argparse.ArgumentParser(description=__doc__).parse_args()
+    command.parser(__doc__).parse_args()
     passed = True
     for name, good, told in findings():
         print(f"{'ok' if good else 'NO':3} {name}: {told}")

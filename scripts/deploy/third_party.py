@@ -3,13 +3,14 @@
 The packages are those of requirements.lock; their licences come from the metadata of the installed ones.
 """
 
-import argparse
 import sys
 from collections.abc import Iterator
 from importlib import metadata
 from pathlib import Path
 
 from packaging.requirements import Requirement
+
+from scripts.local import command
 
 ROOT = Path(__file__).resolve().parents[2]
 DOCUMENT = ROOT / "THIRD_PARTY_LICENSES"
@@ -81,7 +82,7 @@ def document() -> str:
 
 
 def main() -> None:
-    argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter).parse_args()
+    command.parser(__doc__).parse_args()
     try:
         DOCUMENT.write_text(document())
     except ValueError as error:

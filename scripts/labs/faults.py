@@ -4,7 +4,6 @@ Several processes ask the Lambda handler without pause, through a proxy, on a re
 notes are held against the database's rows: see scripts/labs/faulting/invariants.py for what must hold.
 """
 
-import argparse
 import contextlib
 import json
 import os
@@ -19,15 +18,15 @@ from typing import Any, NamedTuple
 
 import psycopg
 
-from scripts import serve
 from scripts.labs.faulting import invariants, scenarios
 from scripts.labs.faulting.invariants import Violation
 from scripts.labs.faulting.proxy import Proxy
-from scripts.labs.faulting.scenarios import DATABASE, FAULTS, FELT, Stage
+from scripts.labs.faulting.scenarios import FAULTS, FELT, Stage
 from scripts.labs.faulting.worker import KILLS, TOKENS
-from scripts.local.postgres import LocalPostgres
+from scripts.local import command
+from scripts.local.postgres import LocalPostgres, ignore_libpq_environment
+from scripts.local.slice import DATABASE, bootstrap, reach, running_database
 
-ROOT = Path(__file__).parents[2]
 RECOVERY_SECONDS = 15
 
 
@@ -59,7 +58,6 @@ class Cast:
                 command,
                 env={
                     **self.environment,
-                    "PYTHONPATH": f"{ROOT}:{ROOT / 'lambda'}",
                     "DECISION_API_TOKEN": json.dumps(TOKENS),
                     "PGHOST": "127.0.0.1",
                     "PGPORT": str(self.proxy.port),
@@ -82,19 +80,15 @@ class Cast:
 @contextlib.contextmanager
 def cast(folder: Path, seed: str) -> Iterator[Cast]:
     """A bootstrapped database in `folder`, behind a proxy."""
-    server = LocalPostgres(folder, "max_connections=200", "max_wal_size=64MB", "min_wal_size=32MB")
-    server.start()
-    proxy = Proxy(lambda: server.port, seed)
-    try:
-        with psycopg.connect(server.conninfo(), autocommit=True) as connection:
-            connection.execute("CREATE DATABASE paypilot")
-        with contextlib.redirect_stdout(sys.stderr):
-            serve.bootstrap(server.conninfo(DATABASE))
-        with tempfile.TemporaryDirectory() as notes:
+    options = ("max_connections=200", "max_wal_size=64MB", "min_wal_size=32MB")
+    with running_database(folder, *options) as server, tempfile.TemporaryDirectory() as notes:
+        proxy = Proxy(lambda: server.port, seed)
+        try:
+            with contextlib.redirect_stdout(sys.stderr):
+                bootstrap(reach(server.conninfo(DATABASE)))
             yield Cast(server, proxy, Path(notes))
-    finally:
-        proxy.close()
-        server.stop()
+        finally:
+            proxy.close()
 
 
 def suffer(play: Cast, fault: str, seed: str, *, workers: int, seconds: float, **environment: str) -> Result:
@@ -184,11 +178,12 @@ def _read(logs: list[Path]) -> list[Mapping[str, Any]]:
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = command.parser(__doc__)
     parser.add_argument("--short", action="store_true", help="a minute instead of ten")
     parser.add_argument("--seed", default="1", help="draws what is asked and when it breaks")
     parser.add_argument("--only", nargs="+", default=[], help="faults by name: " + ", ".join([*FAULTS, "kill", "race"]))
     arguments = parser.parse_args()
+    ignore_libpq_environment()
     results = list(perform(arguments.seed, short=arguments.short, only=arguments.only))
     failed = sum(bool(result.violations) for result in results)
     answers = sum(result.answers for result in results)

@@ -20,22 +20,23 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 import psycopg
-from psycopg.conninfo import conninfo_to_dict
 
-from scripts import serve
 from scripts.labs.hostility import findings
 from scripts.labs.hostility.findings import Finding
 from scripts.labs.hostility.generate import TOKENS, Hostile
-from scripts.local.postgres import LocalPostgres
+from scripts.local import command
+from scripts.local.checkout import ROOT
+from scripts.local.host import running_host
+from scripts.local.postgres import LocalPostgres, ignore_libpq_environment
+from scripts.local.slice import DATABASE, bootstrap, reach, running_database
 
-ROOT = Path(__file__).parents[2]
 CONTRACT = ROOT / "tests" / "contract"
 PROCESSES = 2
 SECONDS_FOR_AN_ANSWER = 20
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = command.parser(__doc__)
     parser.add_argument("--events", type=int, default=90_000, help="events to the handler")
     parser.add_argument("--requests", type=int, default=12_000, help="raw requests to the local host")
     parser.add_argument("--examples", type=int, default=100, help="schemathesis's for each operation and phase")
@@ -52,23 +53,18 @@ def main() -> int:
 
 def attack(folder: Path, arguments: argparse.Namespace) -> Iterator[Finding]:
     """Every kind of hostile input in turn, and what came of it."""
-    server = LocalPostgres(folder / "database")
-    server.start()
-    try:
-        with psycopg.connect(server.conninfo(), autocommit=True) as connection:
-            connection.execute("CREATE DATABASE paypilot")
-        os.environ |= {"DECISION_API_TOKEN": json.dumps(TOKENS), "PYTHONPATH": f"{ROOT}:{ROOT / 'lambda'}"}
+    ignore_libpq_environment()
+    with running_database(folder / "database") as server:
+        os.environ["DECISION_API_TOKEN"] = json.dumps(TOKENS)
         with contextlib.redirect_stdout(sys.stderr):
-            serve.bootstrap(server.conninfo("paypilot"))
+            bootstrap(reach(server.conninfo(DATABASE)))
         yield from _events(folder, arguments)
         yield from _host(folder, server, arguments)
-        with psycopg.connect(server.conninfo("paypilot"), autocommit=True) as superuser:
+        with psycopg.connect(server.conninfo(DATABASE), autocommit=True) as superuser:
             yield from findings.of_rows(superuser)
             rows = superuser.execute("SELECT count(*) FROM paypilot.decision_refusals").fetchone()
             print(f"rows: {rows and rows[0]:,} refusals on record", flush=True)
         yield from findings.of_log("Postgres", (server.folder / "postgres.log").read_text(errors="replace"))
-    finally:
-        server.stop()
     yield from _parser(folder, arguments.parser_runs)
 
 
@@ -99,25 +95,10 @@ def _events(folder: Path, arguments: argparse.Namespace) -> Iterator[Finding]:
 
 def _host(folder: Path, server: LocalPostgres, arguments: argparse.Namespace) -> Iterator[Finding]:
     log = folder / "host.log"
-    user = conninfo_to_dict(server.conninfo())
-    url = f"postgresql://{user['user']}:{user['password']}@{user['host']}:{user['port']}/paypilot"
-    with log.open("w") as errors:
-        host = subprocess.Popen(
-            [sys.executable, ROOT / "scripts" / "serve.py"],
-            env={**os.environ, "PORT": "0", "DATABASE_URL": url, "PYTHONPATH": ":".join(sys.path)},
-            stdout=subprocess.PIPE,
-            stderr=errors,
-            text=True,
-        )
-    try:
-        assert host.stdout
-        address = host.stdout.readline().split()[1]
+    with running_host(log, DATABASE_URL=server.conninfo(DATABASE)) as (address, _):
         yield from _requests(address, arguments)
         if arguments.examples:
             yield from _schemathesis(folder, address, arguments.examples)
-    finally:
-        host.terminate()
-        host.communicate()
     yield from findings.of_log("host", log.read_text(errors="replace"))
 
 

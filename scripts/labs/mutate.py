@@ -4,13 +4,14 @@ Prints the score, and the changes that survived: each is a line that no test hol
 seen. docs/reliability.md says which.
 """
 
-import argparse
 import shutil
 import subprocess
 import sys
 import tempfile
 from collections import Counter
 from pathlib import Path
+
+from scripts.local import command
 
 ROOT = Path(__file__).parents[2]
 MUTATED = ("paypilot/core/*", "paypilot/http/*")
@@ -38,7 +39,7 @@ addopts = "-x --import-mode=importlib -p no:cacheprovider"
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = command.parser(__doc__)
     parser.add_argument("--show", type=int, default=200, help="how many survivors to show")
     parser.add_argument("--processes", type=int, default=2, help="mutants at a time")
     arguments = parser.parse_args()

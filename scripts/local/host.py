@@ -8,40 +8,79 @@ What is no HTTP, or more than API Gateway takes, the HTTP server answers itself:
 JSON of its own. The handler never sees it.
 """
 
-import base64
-import re
-import time
-import uuid
-from collections.abc import Callable, Iterable
+import contextlib
+import os
+import socket
+import subprocess
+import sys
+from collections.abc import Callable, Iterable, Iterator
 from http.client import responses
+from pathlib import Path
 from typing import Any
 from urllib.parse import unquote_to_bytes, urlsplit
 
+from waitress.server import create_server
+
+from scripts.local.checkout import ROOT
+from scripts.local.events import Context, event
+
 # API Gateway's own limit on a request's body.
 LARGEST_BODY_BYTES = 10 * 1024 * 1024
-# The function's timeout as it is deployed.
-FUNCTION_SECONDS = 10.0
+# Each thread keeps one connection, as each function instance does. More requests than threads wait for one.
+THREADS = 16
+OPEN_SOCKETS = 500
 
-TEXTUAL = re.compile(r"text/.*|application/(json|javascript|xml|.+\+json|.+\+xml)", re.IGNORECASE)
-
-
-class LocalContext:
-    """What the handler asks of a Lambda context: how long it still has."""
-
-    def __init__(self) -> None:
-        self._ends = time.monotonic() + FUNCTION_SECONDS
-
-    def get_remaining_time_in_millis(self) -> int:
-        return int((self._ends - time.monotonic()) * 1000)
+Handler = Callable[[dict[str, Any], Any], dict[str, Any]]
 
 
-def wsgi_application(
-    handler: Callable[[dict[str, Any], Any], dict[str, Any]],
-) -> Callable[..., Iterable[bytes]]:
+class HostError(Exception):
+    """The host did not start; the message says what it logged."""
+
+
+def http_server(handler: Handler, listener: socket.socket) -> Any:
+    """A server whose `run()` answers on `listener` by a Lambda handler, until an exception ends it."""
+    return create_server(
+        wsgi_application(handler),
+        sockets=[listener],
+        threads=THREADS,
+        max_request_body_size=LARGEST_BODY_BYTES,
+        connection_limit=OPEN_SOCKETS,
+        asyncore_use_poll=True,
+        clear_untrusted_proxy_headers=False,
+    )
+
+
+@contextlib.contextmanager
+def running_host(log: Path, **environment: str) -> Iterator[tuple[str, "subprocess.Popen[str]"]]:
+    """The URL and the process of a host that was started as `make run` starts it, on a free port.
+
+    What it logs is appended to `log`. Raises `HostError`.
+    """
+    with (
+        log.open("a") as stderr,
+        subprocess.Popen(
+            [sys.executable, ROOT / "scripts" / "serve.py"],
+            env={**os.environ, "PORT": "0", **environment},
+            stdout=subprocess.PIPE,
+            stderr=stderr,
+            text=True,
+        ) as process,
+    ):
+        assert process.stdout is not None
+        try:
+            words = process.stdout.readline().split()
+            if words[:1] != ["ready"]:
+                raise HostError(f"the host did not start: {log.read_text()}")
+            yield words[1], process
+        finally:
+            process.terminate()
+
+
+def wsgi_application(handler: Handler) -> Callable[..., Iterable[bytes]]:
     """A WSGI application that answers by a Lambda handler of payload format 2.0."""
 
     def application(environ: dict[str, Any], start_response: Callable[..., Any]) -> Iterable[bytes]:
-        answer = handler(event_of(environ), LocalContext())
+        answer = handler(event_of(environ), Context())
         status = answer["statusCode"]
         body, headers = answer["body"].encode(), list(answer["headers"].items())
         if environ["REQUEST_METHOD"] == "HEAD":
@@ -63,35 +102,12 @@ def event_of(environ: dict[str, Any]) -> dict[str, Any]:
         for name, value in environ.items()
         if name.startswith("HTTP_") or (name in {"CONTENT_TYPE", "CONTENT_LENGTH"} and value)
     }
-    return {
-        "version": "2.0",
-        "routeKey": "$default",
-        "rawPath": path,
-        "rawQueryString": query,
-        "headers": headers,
-        "requestContext": {
-            "http": {
-                "method": environ["REQUEST_METHOD"],
-                "path": path,
-                "protocol": environ["SERVER_PROTOCOL"],
-                "sourceIp": environ["REMOTE_ADDR"],
-                "userAgent": headers.get("user-agent", ""),
-            },
-            "requestId": str(uuid.uuid4()),
-            "routeKey": "$default",
-            "stage": "$default",
-            "timeEpoch": int(time.time() * 1000),
-        },
-        **_event_body(environ["wsgi.input"].read(), headers.get("content-type", "")),
-    }
-
-
-def _event_body(body: bytes, content_type: str) -> dict[str, Any]:
-    if not body:
-        return {"isBase64Encoded": False}
-    if TEXTUAL.fullmatch(content_type.partition(";")[0].strip()):
-        try:
-            return {"body": body.decode(), "isBase64Encoded": False}
-        except UnicodeDecodeError:
-            pass  # an event is JSON and can't carry these bytes as text
-    return {"body": base64.b64encode(body).decode(), "isBase64Encoded": True}
+    return event(
+        environ["REQUEST_METHOD"],
+        path,
+        query=query,
+        headers=headers,
+        body=environ["wsgi.input"].read(),
+        protocol=environ["SERVER_PROTOCOL"],
+        source_ip=environ["REMOTE_ADDR"],
+    )

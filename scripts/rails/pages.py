@@ -1,6 +1,5 @@
 """Generate docs/rails: one Markdown and one self-contained HTML page for each rail."""
 
-import argparse
 import html
 import re
 from collections.abc import Callable, Iterable, Iterator
@@ -10,6 +9,7 @@ from pathlib import Path
 from paypilot.core.rail_table import PERSON_RULE, RailTable
 from paypilot.core.rail_types import Answer, Disagreement, Disposition, Limit, Source
 from paypilot.tables import published_tables
+from scripts.local import command
 
 PAGES = Path(__file__).parents[2] / "docs" / "rails"
 
@@ -332,7 +332,7 @@ def pages() -> dict[Path, str]:
 
 
 def main() -> None:
-    argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter).parse_args()
+    command.parser(__doc__).parse_args()
     PAGES.mkdir(parents=True, exist_ok=True)
     for path, text in pages().items():
         path.write_text(text)

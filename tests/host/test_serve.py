@@ -13,14 +13,40 @@ from pathlib import Path
 import httpx
 import psycopg
 import pytest
+from psycopg.pq import Conninfo
 
-from scripts.local.postgres import LocalPostgres
+from paypilot_bootstrap.migrate import ADVISORY_LOCK
+from scripts.local import checkout
+from scripts.local.postgres import LocalPostgres, ignore_libpq_environment
 from scripts.serve import data_folder
 from support.slice import ROOT, TOKEN, TOKENS, blank_database, running_host, until
 
 SERVE = [sys.executable, str(ROOT / "scripts" / "serve.py")]
-# As `make run` does, with the environment that runs the tests instead of a fresh one.
-MAKE_RUN = ["make", "--no-print-directory", f"VENV={sys.prefix}", "-o", f"{sys.prefix}/.installed", "run"]
+MAKE_RUN = ["make", "--no-print-directory", "run"]
+# Every variable that libpq reads, each set to something that breaks a connection or changes what a row looks like.
+HOSTILE_LIBPQ = {
+    "PGAPPNAME": "someone-else",
+    "PGCHANNELBINDING": "require",
+    "PGCLIENTENCODING": "SJIS",
+    "PGCONNECT_TIMEOUT": "nonsense",
+    "PGDATABASE": "elsewhere",
+    "PGDATESTYLE": "German",
+    "PGGSSENCMODE": "require",
+    "PGHOST": "database.invalid",
+    "PGHOSTADDR": "192.0.2.1",
+    "PGOPTIONS": "-c no_such_setting=1",
+    "PGPASSFILE": "/nowhere/pgpass",
+    "PGPASSWORD": "wrong",
+    "PGPORT": "1",
+    "PGREQUIREAUTH": "none",
+    "PGSERVICE": "no-such-service",
+    "PGSERVICEFILE": "/nowhere/pg_service.conf",
+    "PGSSLMODE": "verify-full",
+    "PGSSLROOTCERT": "/nowhere/root.crt",
+    "PGTARGETSESSIONATTRS": "standby",
+    "PGTZ": "Asia/Tokyo",
+    "PGUSER": "nobody",
+}
 Start = Callable[..., "Serving"]
 
 
@@ -34,7 +60,7 @@ class Serving:
                 command,
                 cwd=ROOT,
                 env={
-                    **{name: value for name, value in os.environ.items() if not name.startswith("PG")},
+                    **os.environ,
                     "PORT": "0",
                     "PAYPILOT_DATA_DIR": str(folder),
                     "DECISION_API_TOKEN": TOKEN,
@@ -82,17 +108,21 @@ class Serving:
         return [line for line in said.splitlines() if not line.startswith("{")][-1]
 
 
-def left_running(folder: Path) -> list[str]:
-    """The processes whose command line names `folder`."""
-    found = []
-    for path in Path("/proc").glob("[0-9]*/cmdline"):
+def left_running(folder: Path) -> list[int]:
+    """The processes with an argument that is a path in `folder`, without their children: a forked one looks the same.
+
+    A path in it, and not a text that contains it: another test's folder may begin with the same characters.
+    """
+    found: dict[int, int] = {}
+    for process in Path("/proc").glob("[0-9]*"):
         try:
-            command = path.read_text()
-        except OSError:
+            words = (process / "cmdline").read_text().split("\0")
+            parent = int((process / "stat").read_text().rpartition(")")[2].split()[1])
+        except (OSError, UnicodeDecodeError):
             continue
-        if str(folder.resolve()) in command:
-            found.append(command)
-    return found
+        if any(Path(word.rpartition("=")[2]).is_relative_to(folder.resolve()) for word in words):
+            found[int(process.name)] = parent
+    return [process for process, parent in found.items() if parent not in found]
 
 
 @pytest.fixture
@@ -163,6 +193,25 @@ def test_a_signal_while_the_database_starts_leaves_nothing_running(
     assert serving.end(number) == 0
     assert left_running(made) == []
     assert "Traceback" not in serving.log.read_text()
+
+
+def test_a_second_signal_does_not_cut_off_what_stops_the_database(start: Start, made: Path) -> None:
+    serving = start(PAYPILOT_DATA_DIR=str(made))
+    serving.url()
+    (postmaster,) = left_running(made)
+    os.kill(postmaster, signal.SIGSTOP)  # so that it can't stop before the second signal
+    serving.process.send_signal(signal.SIGINT)
+    until(lambda: signal.SIGINT in pending_signals(postmaster))
+    serving.process.send_signal(signal.SIGINT)
+    os.kill(postmaster, signal.SIGCONT)
+    assert serving.process.wait(timeout=20) == 0
+    assert left_running(made) == []
+
+
+def pending_signals(process: int) -> set[int]:
+    """The signals that a process was sent and has not taken."""
+    (mask,) = re.findall(r"^ShdPnd:\s+(\w+)$", Path(f"/proc/{process}/status").read_text(), re.MULTILINE)
+    return {number for number in range(1, 32) if int(mask, 16) >> (number - 1) & 1}
 
 
 def test_rows_are_kept_from_run_to_run(start: Start, made: Path) -> None:
@@ -260,6 +309,22 @@ def test_an_empty_data_folder_setting_is_no_setting(monkeypatch: pytest.MonkeyPa
     assert data_folder() == Path(".local")
 
 
+def test_health_tells_the_commit_of_this_checkout(start: Start, made: Path) -> None:
+    url = start(PAYPILOT_DATA_DIR=str(made)).url()
+    head = subprocess.run(["git", "rev-parse", "HEAD"], cwd=ROOT, capture_output=True, check=True, text=True).stdout
+    assert httpx.get(f"{url}/health").json()["commit"].removesuffix("-dirty") == head.strip()
+
+
+def test_the_commit_is_unknown_where_git_or_a_repository_is_not(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(checkout, "ROOT", tmp_path)
+    monkeypatch.setenv("GIT_CEILING_DIRECTORIES", str(tmp_path.parent))
+    assert checkout.commit() == "unknown"
+    monkeypatch.setenv("PATH", str(tmp_path))
+    assert checkout.commit() == "unknown"
+
+
 def test_a_target_that_is_no_url_reaches_no_log_line(start: Start, made: Path) -> None:
     serving = start(folder=str(made))
     url = serving.url()
@@ -313,12 +378,45 @@ def test_a_second_run_on_the_same_server_leaves_the_first_its_login(start: Start
     assert first.decide(url).status_code == 200
 
 
-def test_a_database_is_found_by_libpqs_own_variables(start: Start, own: LocalPostgres) -> None:
-    serving = start(
-        PGHOST="127.0.0.1", PGPORT=str(own.port), PGUSER="postgres", PGPASSWORD=own.password, PGDATABASE="paypilot"
-    )
+def test_the_variables_of_libpq_are_ignored_and_the_embedded_postgres_is_used(start: Start) -> None:
+    serving = start(command=MAKE_RUN, **HOSTILE_LIBPQ)
+    url = serving.url()
+    answer = serving.decide(url)
+    assert answer.status_code == 200, answer.text
+    assert left_running(serving.folder)
+    history = httpx.get(f"{url}/decisions/in_1", headers={"authorization": f"Bearer {TOKEN}"})
+    assert history.json()["decisions"] == [answer.json()]
+    assert "DATABASE_URL" not in serving.log.read_text()
+
+
+def test_the_variables_of_libpq_are_ignored_beside_a_database_of_ones_own(start: Start, own: LocalPostgres) -> None:
+    serving = start(DATABASE_URL=url_of(own), **HOSTILE_LIBPQ)
     assert serving.decide(serving.url()).status_code == 200
-    assert not serving.folder.exists()
+
+
+def test_no_variable_of_libpq_is_left(monkeypatch: pytest.MonkeyPatch) -> None:
+    names = {option.envvar.decode() for option in Conninfo.get_defaults() if option.envvar} | HOSTILE_LIBPQ.keys()
+    for name in names:
+        monkeypatch.setenv(name, "x")
+    ignore_libpq_environment()
+    assert names.isdisjoint(os.environ)
+
+
+def test_a_database_of_ones_own_is_named_with_what_is_done_there_before_anything_is_changed(
+    start: Start, own: LocalPostgres
+) -> None:
+    with psycopg.connect(own.conninfo("paypilot")) as holds:
+        # Whoever changes something here waits for this.
+        holds.execute("SELECT pg_advisory_lock(%s)", (ADVISORY_LOCK,))
+        serving = start(DATABASE_URL=url_of(own))
+        until(lambda: "records each decision" in serving.log.read_text())
+        said = serving.log.read_text()
+        assert f"host 127.0.0.1, port {own.port}, database paypilot, login postgres." in said
+        assert "makes or upgrades the schema paypilot" in said
+        assert own.password not in said
+        assert holds.execute("SELECT FROM pg_namespace WHERE nspname = 'paypilot'").fetchall() == []
+        assert holds.execute("SELECT FROM pg_roles WHERE rolname LIKE 'paypilot%'").fetchall() == []
+    assert serving.decide(serving.url()).status_code == 200
 
 
 def test_a_wrong_password_is_told_and_not_shown(start: Start, own: LocalPostgres) -> None:

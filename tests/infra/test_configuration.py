@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from paypilot_bootstrap import function as bootstrap
-from scripts.local.host import FUNCTION_SECONDS
+from scripts.local.events import FUNCTION_SECONDS
 
 ROOT = Path(__file__).parent.parent.parent
 INFRA = ROOT / "infra"

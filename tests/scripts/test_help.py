@@ -1,29 +1,49 @@
-"""Every script says what it is for."""
+"""Every program under scripts says what it is for and which version it is, wherever it is started."""
 
 import os
 import re
 import shlex
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
+from paypilot import __version__
 from support.slice import ROOT
 
-SCRIPTS = sorted(
-    path.name
-    for path in (ROOT / "scripts").glob("*.py")
-    if "__main__" in path.read_text() and path.name != "bench.py"  # it has an environment of its own
+PROGRAMS = sorted(
+    path.relative_to(ROOT / "scripts").as_posix()
+    for path in (ROOT / "scripts").rglob("*.py")
+    if '__name__ == "__main__"' in path.read_text()
 )
+# They read their arguments in a way of their own.
+WITHOUT_VERSION = {"contract/openapi.py", "mcp_server/paypilot_rails_mcp.py", "witness.py"}
+NEWCOMER = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
 
 
-@pytest.mark.parametrize("script", SCRIPTS)
-def test_a_script_explains_itself_by_the_readme_s_command(script: str) -> None:
-    (command,) = re.findall("`([^`]*scripts/demo.py --help)`", (ROOT / "README.md").read_text())
-    line = command.replace("demo.py", script).replace(".venv/bin/python", shlex.quote(sys.executable))
-    newcomer = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
-    run = subprocess.run(["bash", "-c", line], cwd=ROOT, env=newcomer, capture_output=True, text=True)
-    assert run.returncode == 0, run.stderr
-    usage, _, explanation = run.stdout.partition("\n\n")
-    assert usage.startswith(f"usage: {script}")
+def run(program: str, argument: str, folder: Path) -> str:
+    command = [sys.executable, ROOT / "scripts" / program, argument]
+    done = subprocess.run(command, cwd=folder, env=NEWCOMER, capture_output=True, text=True)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert list(folder.iterdir()) == []
+    return done.stdout
+
+
+@pytest.mark.parametrize("program", PROGRAMS)
+def test_a_program_explains_itself_in_any_folder(program: str, tmp_path: Path) -> None:
+    usage, _, explanation = run(program, "--help", tmp_path).partition("\n\n")
+    assert usage.startswith("usage: ")
     assert len(explanation.split("\n\n")[0]) > 40
+
+
+@pytest.mark.parametrize("program", [program for program in PROGRAMS if program not in WITHOUT_VERSION])
+def test_a_program_tells_the_version(program: str, tmp_path: Path) -> None:
+    assert run(program, "--version", tmp_path) == f"PayPilot {__version__}\n"
+
+
+def test_the_readme_s_command_shows_a_help() -> None:
+    (line,) = re.findall("`([^`]*scripts/demo.py --help)`", (ROOT / "README.md").read_text())
+    line = line.replace(".venv/bin/python", shlex.quote(sys.executable))
+    done = subprocess.run(["bash", "-c", line], cwd=ROOT, env=NEWCOMER, capture_output=True, text=True)
+    assert (done.returncode, done.stdout.startswith("usage: demo.py")) == (0, True), done.stderr

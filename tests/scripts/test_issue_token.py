@@ -130,6 +130,21 @@ def test_rotation_lets_both_tokens_in_and_revocation_only_the_new_one(issue: Iss
     assert statuses() == [401, 200]
 
 
+def test_a_token_that_nobody_could_read_is_told_with_the_command_that_takes_it_back(tmp_path: Path) -> None:
+    file = tmp_path / "tokens.json"
+    reading, writing = os.pipe()
+    os.close(reading)
+    command = [sys.executable, ROOT / "scripts" / "issue_token.py", "acme", "--into", file]
+    result = subprocess.run(command, stdout=writing, stderr=subprocess.PIPE, text=True)
+    os.close(writing)
+    assert result.returncode == 1
+    (entry,) = json.loads(file.read_text())
+    assert result.stderr == (
+        "issue_token: standard output is closed, so the token was shown to nobody; "
+        f"take it back: make revoke DIGEST={entry} TOKENS={file}\n"
+    )
+
+
 def test_the_second_token_tells_how_to_revoke_the_first(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     file = tmp_path / "the tokens.json"
     issue_token.main(["acme", "--into", str(file)])

@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from scripts.deploy import package
+from scripts.local.checkout import commit
 
 # What the functions import only when it is first needed.
 LATER = "from aws_lambda_powertools import Logger; from aws_lambda_powertools.metrics import EphemeralMetrics; Logger()"
@@ -57,7 +58,7 @@ def test_every_kept_path_is_there_and_nothing_else(built: Path) -> None:
 
 def test_the_commit_is_in_the_decision_package_only(built: Path) -> None:
     with zipfile.ZipFile(built / "decision.zip") as archive:
-        assert archive.read("paypilot/COMMIT").decode().strip() == package.commit()
+        assert archive.read("paypilot/COMMIT").decode().strip() == commit()
     with zipfile.ZipFile(built / "bootstrap.zip") as archive:
         assert "paypilot/COMMIT" not in archive.namelist()
         assert "paypilot_bootstrap/sql/001_roles.sql" in archive.namelist()

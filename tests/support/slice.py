@@ -1,9 +1,6 @@
 """What the tests run against: a real database that the bootstrap set up, and the local host as `make run` starts it."""
 
-import os
-import re
 import subprocess
-import sys
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
@@ -20,9 +17,12 @@ from paypilot.record.database import Connection
 from paypilot.record.rows import Record, new_id
 from paypilot.tables import published_tables
 from paypilot_bootstrap.function import handler as bootstrap
-from scripts.local.postgres import LocalPostgres
+from scripts.local import host
+from scripts.local.checkout import ROOT
+from scripts.local.postgres import LocalPostgres, running_postgres
 
-ROOT = Path(__file__).parents[2]
+__all__ = ["ROOT", "running_postgres"]
+
 TOKEN, OTHER_TOKEN = "token-of-client-a", "token-of-client-b"
 TOKENS = '{"token-of-client-a": "client-a", "token-of-client-b": "client-b"}'
 
@@ -40,29 +40,9 @@ class Host:
 def running_host(folder: Path, **environment: str) -> Iterator[Host]:
     """The local host on a free port, with its data in `folder`."""
     log = folder.parent / f"{folder.name}.log"
-    with log.open("a") as stderr:
-        process = subprocess.Popen(
-            [sys.executable, ROOT / "scripts" / "serve.py"],
-            env={
-                **{name: value for name, value in os.environ.items() if not name.startswith("PG")},
-                "PORT": "0",
-                "PAYPILOT_DATA_DIR": str(folder),
-                "DECISION_API_TOKEN": TOKENS,
-                **environment,
-            },
-            stdout=subprocess.PIPE,
-            stderr=stderr,
-            text=True,
-        )
-    try:
-        assert process.stdout is not None
-        line = process.stdout.readline()
-        ready = re.match(r"ready (http://\S+) ", line)
-        assert ready, f"the host did not start: {log.read_text()}"
-        yield Host(ready[1], process, log)
-    finally:
-        process.terminate()
-        process.communicate()
+    environment = {"PAYPILOT_DATA_DIR": str(folder), "DECISION_API_TOKEN": TOKENS, **environment}
+    with host.running_host(log, **environment) as (url, process):
+        yield Host(url, process, log)
 
 
 @dataclass(frozen=True)
@@ -115,17 +95,6 @@ def blank_database(server: LocalPostgres, name: str = "paypilot") -> None:
         connection.execute(sql.SQL("DROP DATABASE IF EXISTS {} WITH (FORCE)").format(sql.Identifier(name)))
         connection.execute("DROP ROLE IF EXISTS paypilot_owner, paypilot_service, paypilot_erasure, paypilot_eraser")
         connection.execute(sql.SQL("CREATE DATABASE {}").format(sql.Identifier(name)))
-
-
-@contextmanager
-def running_postgres(folder: Path, *options: str) -> Iterator[LocalPostgres]:
-    """A server of a test's own, with nothing of ours in it, stopped at the end."""
-    server = LocalPostgres(folder, *options)
-    server.start()
-    try:
-        yield server
-    finally:
-        server.stop()
 
 
 def bootstrapped(server: LocalPostgres, monkeypatch: pytest.MonkeyPatch) -> TestDatabase:

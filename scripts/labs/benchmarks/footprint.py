@@ -6,7 +6,9 @@ import subprocess
 import sys
 from pathlib import Path
 
-from scripts.labs.benchmarks.harness import Context, Row, decide_event, quiet
+from scripts.labs.benchmarks.harness import Row, decide_event, quiet
+from scripts.local import command
+from scripts.local.events import Context
 
 ROOT = Path(__file__).parents[3]
 
@@ -48,4 +50,4 @@ def _decide(decisions: int) -> None:
 
 
 if __name__ == "__main__":
-    _decide(int(sys.argv[1]))
+    _decide(int(*command.words(__doc__, "decisions")))

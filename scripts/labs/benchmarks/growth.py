@@ -19,15 +19,15 @@ import psycopg
 from scripts.labs.benchmarks.harness import (
     CLIENT,
     RULES_VERSION,
-    Context,
     Row,
     add_database,
+    ask,
     compare,
     decide_event,
-    event,
     interleaved,
     quiet,
 )
+from scripts.local.events import Context
 from scripts.local.postgres import LocalPostgres
 
 EMPTY = "paypilot_empty"
@@ -74,7 +74,7 @@ def measure(server: LocalPostgres, sizes: list[int], rounds: int) -> list[Row]:
                 # Half of them fall through, so that a page of refusals and fall-throughs is as full as anywhere.
                 code = "card_expired" if number % 2 else "not-in-the-table"
                 function.handler(decide_event(f"known-{number % KNOWN_INVOICES}", code), context)
-                function.handler(event("POST", "/decide", body={}), context)
+                function.handler(ask("POST", "/decide", body={}), context)
         _settle(server, list(services))
 
         def call(name: str, request: Callable[[], dict[str, Any]]) -> Callable[[str], None]:
@@ -109,9 +109,9 @@ def _requests(draw: random.Random, invoices: list[str]) -> dict[str, Callable[[]
     """A request of each kind: a new decision, and the history of one of `invoices`, drawn anew each time."""
     return {
         "decide": lambda: decide_event(f"new-{draw.getrandbits(64)}"),
-        "history": lambda: event("GET", f"/decisions/{draw.choice(invoices)}"),
-        "summary": lambda: event("GET", "/decisions/outcomes/summary"),
-        "refusals": lambda: event("GET", "/refusals"),
+        "history": lambda: ask("GET", f"/decisions/{draw.choice(invoices)}"),
+        "summary": lambda: ask("GET", "/decisions/outcomes/summary"),
+        "refusals": lambda: ask("GET", "/refusals"),
     }
 
 

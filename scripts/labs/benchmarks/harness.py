@@ -13,8 +13,9 @@ from typing import Any, NamedTuple
 import psycopg
 
 from paypilot.record.rows import new_id
-from scripts import serve
+from scripts.local.events import event
 from scripts.local.postgres import LocalPostgres
+from scripts.local.slice import DATABASE, bootstrap, reach, running_database
 
 # Never closed: a logger keeps the standard output that it found.
 SINK = Path(os.devnull).open("w")  # noqa: SIM115
@@ -44,30 +45,13 @@ class Row(NamedTuple):
         return self.ratio <= float(bound) if comparison == "<=" else self.ratio >= float(bound)
 
 
-class Context:
-    """A Lambda context with all the time that a function has."""
-
-    function_name = "bench"
-    memory_limit_in_mb = 256
-    invoked_function_arn = "arn:aws:lambda:eu-central-1:000000000000:function:bench"
-    aws_request_id = "00000000-0000-4000-8000-000000000000"
-
-    def get_remaining_time_in_millis(self) -> int:
-        """Ten seconds, as deployed."""
-        return 10_000
-
-
 @contextlib.contextmanager
 def database(folder: Path, *options: str) -> Iterator[LocalPostgres]:
     """A server with one bootstrapped database, `paypilot`, which the environment then names."""
-    server = LocalPostgres(folder, *(options or SERVER_OPTIONS))
-    server.start()
     os.environ["DECISION_API_TOKEN"] = json.dumps({TOKEN: CLIENT})
-    try:
-        add_database(server, "paypilot")
+    with running_database(folder, *(options or SERVER_OPTIONS)) as server:
+        use_database(server, DATABASE)
         yield server
-    finally:
-        server.stop()
 
 
 def add_database(server: LocalPostgres, name: str) -> None:
@@ -80,7 +64,7 @@ def add_database(server: LocalPostgres, name: str) -> None:
 def use_database(server: LocalPostgres, name: str) -> None:
     """Bootstrap a database, once more if need be: the environment then names it, with a new password of the service."""
     with quiet():
-        serve.bootstrap(server.conninfo(name))
+        bootstrap(reach(server.conninfo(name)))
 
 
 @contextlib.contextmanager
@@ -90,42 +74,24 @@ def quiet() -> Iterator[None]:
         yield
 
 
-def event(
-    method: str, path: str, query: str = "", body: Mapping[str, Any] | None = None, **headers: str
-) -> dict[str, Any]:
-    """A payload-2.0 event as API Gateway makes it of an ordinary request."""
-    return {
-        "version": "2.0",
-        "routeKey": "$default",
-        "rawPath": path,
-        "rawQueryString": query,
-        "headers": {
-            "accept": "*/*",
-            "authorization": f"Bearer {TOKEN}",
-            "content-type": "application/json",
-            "host": "api.example",
-            "user-agent": "bench",
-            "x-forwarded-for": "192.0.2.1",
-            "x-forwarded-proto": "https",
-            **headers,
-        },
-        "requestContext": {
-            "http": {"method": method, "path": path, "protocol": "HTTP/1.1", "sourceIp": "192.0.2.1"},
-            "requestId": "bench-request",
-            "stage": "$default",
-        },
-        "body": None if body is None else json.dumps(body),
-        "isBase64Encoded": False,
+def ask(method: str, path: str, body: Mapping[str, Any] | None = None) -> dict[str, Any]:
+    """The event of an ordinary request, with the headers that API Gateway and a client add."""
+    headers = {
+        "accept": "*/*",
+        "authorization": f"Bearer {TOKEN}",
+        "content-type": "application/json",
+        "host": "api.example",
+        "user-agent": "bench",
+        "x-forwarded-for": "192.0.2.1",
+        "x-forwarded-proto": "https",
     }
+    return event(method, path, headers=headers, body=b"" if body is None else json.dumps(body).encode())
 
 
 def decide_event(invoice_id: str, failure_code: str = "card_expired") -> dict[str, Any]:
     """The request that most rows here measure."""
-    return event(
-        "POST",
-        "/decide",
-        body={"invoice_id": invoice_id, "failure_code": failure_code, "attempt": 1, "prior_failures": 0},
-    )
+    body = {"invoice_id": invoice_id, "failure_code": failure_code, "attempt": 1, "prior_failures": 0}
+    return ask("POST", "/decide", body)
 
 
 BARE_INSERT = """

@@ -23,13 +23,12 @@ from pathlib import Path
 from typing import NamedTuple, TextIO
 from urllib.parse import urlsplit
 
-from waitress.server import create_server
-
 from paypilot.decisions import INSERT_DECISION
-from scripts.labs.benchmarks.harness import CLIENT, RULES_VERSION, TOKEN, Context, Row, decide_event, quiet
-from scripts.local.host import wsgi_application
+from scripts.labs.benchmarks.harness import CLIENT, RULES_VERSION, TOKEN, Row, decide_event, quiet
+from scripts.local import command
+from scripts.local.events import Context
+from scripts.local.host import http_server
 from scripts.local.postgres import HOST, LocalPostgres
-from scripts.serve import THREADS
 
 with warnings.catch_warnings():
     warnings.simplefilter("ignore")
@@ -235,7 +234,7 @@ def _serve(out: TextIO) -> None:
 
     logging.getLogger("waitress.queue").setLevel(logging.ERROR)  # it warns of each caller that waits
     listener = socket.create_server((HOST, 0))
-    server = create_server(wsgi_application(handler), sockets=[listener], threads=THREADS)
+    server = http_server(handler, listener)
     print(f"http://{HOST}:{listener.getsockname()[1]}", file=out, flush=True)
     server.run()
 
@@ -268,4 +267,4 @@ def _through_http(address: str) -> Callable[[str], None]:
 
 
 if __name__ == "__main__":
-    _caller(sys.argv[1])
+    _caller(*command.words(__doc__, "target"))

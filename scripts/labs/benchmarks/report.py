@@ -3,11 +3,8 @@
 from collections.abc import Sequence
 from pathlib import Path
 
-import matplotlib as mpl
-
 from scripts.labs.benchmarks.harness import Row
 
-mpl.use("Agg")
 KEPT, MISSED, PLAIN = "#2a7f62", "#c1432e", "#8a8f98"
 
 
@@ -28,6 +25,9 @@ def table(rows: Sequence[Row]) -> str:
 
 def plot(rows: Sequence[Row], path: Path) -> None:
     """The ratios that have a target, each with its bound, and what a request costs as the record grows."""
+    import matplotlib as mpl  # of requirements/bench.lock: the bench's --help works without it
+
+    mpl.use("Agg")
     from matplotlib import pyplot
 
     figure, (targets, growth) = pyplot.subplots(1, 2, figsize=(12, 4.5), constrained_layout=True)

@@ -4,9 +4,7 @@ import itertools
 import json
 import statistics
 import time
-from typing import Any
-
-import zen
+from typing import TYPE_CHECKING, Any
 
 from paypilot.core.card_table import CardTable
 from paypilot.core.decide import Decision, FailedPayment, decide
@@ -14,11 +12,16 @@ from paypilot.core.tables import Tables
 from paypilot.tables import published_tables
 from scripts.labs.benchmarks.harness import Row
 
+if TYPE_CHECKING:
+    import zen
+
 BLOCKS = 7
 
 
 def measure(rounds: int) -> list[Row]:
     """Decisions per second, and that both decide the same."""
+    import zen  # of requirements/bench.lock: the bench's --help works without it
+
     tables = published_tables()
     theirs = zen.ZenEngine().create_decision(json.dumps(_as_decision_model(tables.card)))
     codes = [*tables.card.rules, "not-in-the-table"]

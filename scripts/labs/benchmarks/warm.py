@@ -11,7 +11,6 @@ import psycopg
 from scripts.labs.benchmarks.harness import (
     BARE_INSERT,
     TOKEN,
-    Context,
     Row,
     bare_insert,
     compare,
@@ -20,6 +19,7 @@ from scripts.labs.benchmarks.harness import (
     quiet,
     set_client,
 )
+from scripts.local.events import Context
 from scripts.local.postgres import LocalPostgres
 
 REFERENCES = Path(__file__).parents[3] / "tests" / "bench"

@@ -13,8 +13,8 @@ import psycopg
 
 from scripts.labs.faulting.proxy import Mode, Proxy
 from scripts.local.postgres import LocalPostgres
+from scripts.local.slice import DATABASE
 
-DATABASE = "paypilot"
 # Enough that each kind of call was hit.
 BROKEN_CONNECTIONS = 20
 

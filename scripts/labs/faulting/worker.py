@@ -28,22 +28,13 @@ from paypilot import decisions, function
 from paypilot.core.decide import Decision, FailedPayment
 from paypilot.record.database import Connection, Database, RecordUnavailable
 from paypilot.record.rows import Record, new_id
+from scripts.local import command
+from scripts.local.events import Context, event
 
 TOKENS = {"token-of-client-a": "client-a", "token-of-client-b": "client-b"}
 SHARED_KEYS = 400
 CODES = ("card_expired", "insufficient_funds", "generic_decline", "not-in-the-table", "ach:R01", "ach:R02")
 KILLED_DECISION = 20
-
-
-class Context:
-    """A Lambda context that tells its time as the runtime does: by the wall clock."""
-
-    def __init__(self) -> None:
-        self._ends = time.time() + 10
-
-    def get_remaining_time_in_millis(self) -> int:
-        """Milliseconds of the wall clock, never negative."""
-        return max(0, int((self._ends - time.time()) * 1000))
 
 
 def question(key: str | None, invoice_id: str, number: int) -> dict[str, Any]:
@@ -52,15 +43,10 @@ def question(key: str | None, invoice_id: str, number: int) -> dict[str, Any]:
     return {"invoice_id": invoice_id, "failure_code": CODES[number % len(CODES)], "attempt": number % 4 + 1}
 
 
-def event(token: str, path: str, body: str, headers: dict[str, str]) -> dict[str, Any]:
-    """The payload-2.0 event of a POST."""
-    return {
-        "rawPath": path,
-        "headers": {"authorization": f"Bearer {token}", "content-type": "application/json", **headers},
-        "requestContext": {"http": {"method": "POST"}, "requestId": "faults", "stage": "$default"},
-        "body": body,
-        "isBase64Encoded": False,
-    }
+def post(token: str, path: str, body: str, headers: dict[str, str]) -> dict[str, Any]:
+    """The event of a POST."""
+    headers = {"authorization": f"Bearer {token}", "content-type": "application/json", **headers}
+    return event("POST", path, headers=headers, body=body.encode())
 
 
 class Caller:
@@ -76,24 +62,24 @@ class Caller:
         asked = question(key, f"in_{self._name}_{number}", number)
         headers = {"idempotency-key": key} if key else {}
         facts = {"kind": "decision", "client": TOKENS[token], "key": key, "invoice_id": asked["invoice_id"]}
-        return self._call(facts, event(token, "/decide", json.dumps(asked), headers))
+        return self._call(facts, post(token, "/decide", json.dumps(asked), headers))
 
     def report(self, token: str, invoice_id: str, number: int) -> None:
         """One outcome for an invoice that was decided, and sometimes the same again."""
         key = f"report-{self._name}-{number // 2}"
         body = json.dumps({"outcome": "paid", "report_key": key})
         facts = {"kind": "outcome", "client": TOKENS[token], "key": key, "invoice_id": invoice_id}
-        self._call(facts, event(token, f"/decisions/{invoice_id}/outcome", body, {}))
+        self._call(facts, post(token, f"/decisions/{invoice_id}/outcome", body, {}))
 
     def refused(self, token: str) -> None:
         """One body that is refused."""
         facts = {"kind": "refusal", "client": TOKENS[token], "key": None, "invoice_id": None}
-        self._call(facts, event(token, "/decide", "{", {}))
+        self._call(facts, post(token, "/decide", "{", {}))
 
     def _call(self, facts: dict[str, Any], request: dict[str, Any]) -> dict[str, Any]:
         self._write({**facts, "asked_at": time.monotonic()})
         started = time.monotonic()
-        answer = self._handler(request, Context())
+        answer = self._handler(request, Context(time.time))  # as the runtime tells it: by the wall clock
         ended = time.monotonic()
         self._write(
             {
@@ -289,4 +275,4 @@ PLANTS: dict[str, Callable[[], None]] = {
 
 
 if __name__ == "__main__":
-    main(*sys.argv[1:])
+    main(*command.words(__doc__, "log", "name", "seed"))

@@ -12,7 +12,8 @@ from hypothesis import strategies as st
 
 from scripts.labs.hostility import findings
 from scripts.labs.hostility.generate import CANARY, TOKENS, take
-from scripts.local.host import LocalContext
+from scripts.local import command
+from scripts.local.events import Context
 
 SHOWN = 20
 
@@ -27,7 +28,7 @@ def main(seed: str, count: str, log: str) -> None:
 
         def ask(event: dict[str, Any]) -> None:
             try:
-                answer = handler(event, LocalContext())
+                answer = handler(event, Context())
                 json.dumps(answer).encode()  # as the runtime sends it
             except Exception as error:  # the worst finding: no answer at all
                 statuses[599] += 1
@@ -74,4 +75,4 @@ def _hypothesis(ask: Any, count: int) -> None:
 
 
 if __name__ == "__main__":
-    main(*sys.argv[1:])
+    main(*command.words(__doc__, "seed", "count", "log"))

@@ -5,6 +5,12 @@ It may return a value or raise a `Problem`; anything else is a crash, and atheri
 
 import sys
 
+from scripts.local import command
+
+if __name__ == "__main__":
+    # Before the imports of requirements/bench.lock: --help works without them. Every other argument is libFuzzer's.
+    command.parser(__doc__).parse_known_args()
+
 import atheris
 
 with atheris.instrument_imports(include=["paypilot"]):
