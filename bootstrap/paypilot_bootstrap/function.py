@@ -64,6 +64,10 @@ def _master_connection(password: str) -> psycopg.Connection[Any]:
                 autocommit=True,
                 connect_timeout=10,
                 application_name="paypilot-bootstrap",
+                # As the service's own connection: it may go by way of a pooler.
+                prepare_threshold=None,
+                options="",
+                client_encoding="UTF8",
             )
         except psycopg.OperationalError:
             if time.monotonic() > give_up:

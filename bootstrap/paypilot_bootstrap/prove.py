@@ -5,8 +5,8 @@ tried before and after, because a broken connection refuses everything. Row-leve
 its client from another's rows; it doesn't keep out whoever holds the service's login, who may set any client.
 
 Postgres has no right to take away, on any server, for: DO blocks, pg_sleep, advisory locks and LOCK TABLE in ACCESS
-SHARE MODE (they can make others wait, and change nothing), LISTEN and NOTIFY, the role's own defaults (the service sets
-what it relies on at each connection), ending sessions of its own role, and reading the catalogs with their numbers of
+SHARE MODE (they can make others wait, and change nothing), LISTEN and NOTIFY, the role's own defaults (each transaction
+sets what an answer relies on), ending sessions of its own role, and reading the catalogs with their numbers of
 rows. Others' queries and the statistics of rows that it may not see stay hidden, which a proof looks at.
 """
 
@@ -429,10 +429,11 @@ def _catalog(connection: Connection) -> Iterator[Proof]:
         "owner, triggers and row-level security: all stand", "none missing", _names(GUARDED - guards, "none missing")
     )
     yield Proof("owner, triggers and row-level security: no others", "none", _names(guards - GUARDED))
-    # A role may always change its own defaults. They don't bind: the service sets what it relies on at each connection.
+    # A role may always change its own defaults. What an answer relies on, each transaction of the record sets anew.
     yield Proof(
         "settings of the role are bootstrap's",
-        "idle_in_transaction_session_timeout=5s, statement_timeout=5s",
+        "TimeZone=UTC, default_transaction_isolation=read committed, idle_in_transaction_session_timeout=5s, "
+        'search_path="", statement_timeout=5s, synchronous_commit=on',
         _text(connection, SETTINGS),
     )
     yield Proof("an answered commit is on disk", "on, fsync on", _text(connection, DURABLE))

@@ -129,7 +129,7 @@ def test_a_file_that_fails_leaves_the_schema_as_it_was(
 def test_an_upgrade_with_rows_in_place_loses_none_and_counts_them(blank: TestDatabase) -> None:
     with blank.superuser() as connection:
         migrate(connection, blank.service["PGPASSWORD"], up_to=3)
-    # A warm connection of the function, with its statements prepared, lives through the upgrade.
+    # A warm connection of the function lives through the upgrade.
     with connect(iam_login=False) as service:
         for number in range(60):
             service.execute(

@@ -114,20 +114,33 @@ def test_an_outcome_without_a_decision_is_refused_by_the_database_too(service: C
         )
 
 
-def test_the_service_works_by_its_own_settings_whatever_the_roles_defaults_have_become(database: TestDatabase) -> None:
+def test_answers_and_commits_are_the_same_whatever_the_roles_defaults_have_become(
+    database: TestDatabase, monkeypatch: pytest.MonkeyPatch
+) -> None:
     with connect(iam_login=False) as connection:
+        before = decided(connection, "client-a", "in_1")
         for setting in (
             "synchronous_commit = off",
             "search_path = public",
             "default_transaction_isolation = 'serializable'",
-            "timezone = 'Asia/Tokyo'",
+            "timezone = 'America/New_York'",
+            "datestyle = 'German'",
         ):
             # Every role may do this to itself.
             connection.execute(f"ALTER ROLE paypilot_service SET {setting}".encode())
-    names = ("synchronous_commit", "search_path", "default_transaction_isolation", "timezone")
+    # And a shell's own, for other programs.
+    monkeypatch.setenv("PGOPTIONS", "-c synchronous_commit=off")
+    monkeypatch.setenv("PGCLIENTENCODING", "LATIN1")
     with connect(iam_login=False) as connection:
-        found = [connection.execute("SELECT current_setting(%s)", (name,)).fetchone() for name in names]
-    assert found == [("on",), ("",), ("read committed",), ("UTC",)]
+        _, history = read_history(record_on(connection, "client-a"), "in_1", Page(1, None, None, b""))
+        assert history == [before]
+        assert history[0].body() == before.body()
+        on_disk = "SELECT current_setting('synchronous_commit')"
+        with connection.transaction():
+            decided(connection, "client-a", "in_1")
+            assert connection.execute(on_disk).fetchone() == ("on",)
+        # A report goes by way of query, and so do reads.
+        assert record_on(connection, "client-a").query(on_disk) == [[("on",)]]
 
 
 def test_the_service_sees_neither_others_queries_nor_statistics_of_the_rows(
@@ -204,8 +217,7 @@ def test_the_driver_logs_nothing_of_a_lost_connection(
     def read() -> None:
         read_history(record_on(service, "client-a"), "in_1", Page(1, None, None, b""))
 
-    for _ in range(7):  # until its statements are prepared
-        read()
+    read()
     with database.superuser() as connection:
         connection.execute("SELECT pg_terminate_backend(%s, 5000)", (service.info.backend_pid,))
     with pytest.raises(psycopg.OperationalError):
