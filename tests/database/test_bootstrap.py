@@ -112,6 +112,25 @@ def test_a_database_ahead_of_the_build_is_refused(database: TestDatabase) -> Non
             run_bootstrap(database.server)
 
 
+def test_another_applications_database_is_refused_and_left_as_it_was(blank: TestDatabase) -> None:
+    rights = (
+        "SELECT (SELECT datacl::text FROM pg_database WHERE datname = 'paypilot'), "
+        "to_regclass('public.paypilot_migrations')::text, (SELECT count(*) FROM pg_roles WHERE rolname ~ '^paypilot')"
+    )
+    with blank.superuser() as connection:
+        connection.execute("CREATE SCHEMA shop")
+        connection.execute("CREATE TABLE shop.orders (id integer)")
+        before = connection.execute(rights).fetchone()
+        with pytest.raises(MigrationError, match=r"database paypilot is another application's: .* shop\.orders\."):
+            run_bootstrap(blank.server)
+        assert connection.execute(rights).fetchone() == before == (None, None, 0)
+        # Tables that come after PayPilot's own keep it from nothing.
+        connection.execute("DROP TABLE shop.orders")
+        run_bootstrap(blank.server)
+        connection.execute("CREATE TABLE shop.orders (id integer)")
+        run_bootstrap(blank.server)
+
+
 def test_a_file_that_fails_leaves_the_schema_as_it_was(
     blank: TestDatabase, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
