@@ -8,9 +8,13 @@ from pathlib import Path
 import psycopg
 import pytest
 
+from paypilot.core.decide import Decision, FailedPayment, decide
+from paypilot.decisions import read_history, record_decision
+from paypilot.http.page import Page
 from paypilot.outcomes import OutcomeReport, read_summary, record_outcome
 from paypilot.record.database import connect
 from paypilot.record.rows import new_id
+from paypilot.tables import published_tables
 from paypilot_bootstrap import migrate as migrations
 from paypilot_bootstrap.function import handler as bootstrap
 from paypilot_bootstrap.migrate import MigrationError, migrate
@@ -178,6 +182,29 @@ def test_an_upgrade_with_rows_in_place_loses_none_and_counts_them(blank: TestDat
         assert {row[0]: row[1] for row in summary} == {
             f"rule-{rule}": sum((40 + n) % 3 == rule for n in range(0, 20, 2)) for rule in range(3)
         }
+
+
+def test_decisions_recorded_before_an_upgrade_are_replayed_with_the_same_bodies(blank: TestDatabase) -> None:
+    payments = [FailedPayment("in_1", code) for code in ("card_expired", "ach:R01", "unheard_of")]
+    with blank.superuser() as connection:
+        migrate(connection, blank.service["PGPASSWORD"], up_to=5)
+
+    def bodies() -> list[bytes]:
+        recorded = []
+        with connect(iam_login=False) as service:
+            record = record_on(service, "client-a")
+            for payment in payments:
+                decision = decide(payment, published_tables())
+                assert isinstance(decision, Decision)
+                stored = record_decision(record, new_id(), payment, decision, f"key of {payment.failure_code}")
+                recorded.append(stored.body())
+            _, history = read_history(record, "in_1", Page(10, None, None, b""))
+        assert [stored.body() for stored in reversed(history)] == recorded
+        return recorded
+
+    before = bodies()
+    assert run_bootstrap(blank.server)["schema_version"] == LATEST
+    assert bodies() == before
 
 
 def test_prove_alone_needs_no_master_password(database: TestDatabase) -> None:
