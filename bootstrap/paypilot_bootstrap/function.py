@@ -16,7 +16,9 @@ from paypilot.settings import read_settings
 from paypilot_bootstrap.migrate import migrate
 from paypilot_bootstrap.prove import Proof, as_data, prove, prove_owner
 
-logger = Logger()
+settings = read_settings(os.environ)
+SERVICE = os.environ.get("POWERTOOLS_SERVICE_NAME") or "paypilot-bootstrap"
+logger = Logger(service=SERVICE)
 
 # On RDS a new master password takes effect a little after the change completes.
 LOGIN_SECONDS, LOGIN_PAUSE_SECONDS = 60, 2
@@ -64,6 +66,10 @@ def _master_connection(password: str) -> psycopg.Connection[Any]:
                 autocommit=True,
                 connect_timeout=10,
                 application_name="paypilot-bootstrap",
+                # As the service's own connection: it may go by way of a pooler.
+                prepare_threshold=None,
+                options="",
+                client_encoding="UTF8",
             )
         except psycopg.OperationalError:
             if time.monotonic() > give_up:
@@ -72,6 +78,6 @@ def _master_connection(password: str) -> psycopg.Connection[Any]:
 
 
 def _count(name: str) -> None:
-    metrics = EphemeralMetrics()
+    metrics = EphemeralMetrics(namespace=settings.metrics_namespace, service=SERVICE)
     metrics.add_metric(name, MetricUnit.Count, 1)
     metrics.flush_metrics()

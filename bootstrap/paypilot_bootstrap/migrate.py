@@ -3,7 +3,7 @@
 import hashlib
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, LiteralString
 
 import psycopg
 from psycopg import sql
@@ -13,6 +13,17 @@ OLDEST_POSTGRES = 160000
 
 # Any fixed number does, so long as nothing else in this database takes it.
 ADVISORY_LOCK = 5_029_071_466
+
+
+# Tables of nobody's extension, other than the list of what was applied.
+OTHERS_TABLES: LiteralString = """
+SELECT coalesce(string_agg(c.oid::regclass::text, ', ' ORDER BY c.oid::regclass::text), '')
+FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
+WHERE c.relkind IN ('r', 'p', 'f') AND n.nspname !~ '^pg_' AND n.nspname <> 'information_schema'
+  AND c.oid IS DISTINCT FROM to_regclass('public.paypilot_migrations')
+  AND NOT EXISTS (SELECT FROM pg_depend d
+                  WHERE d.classid = 'pg_class'::regclass AND d.objid = c.oid AND d.deptype = 'e')
+"""
 
 
 class MigrationError(Exception):
@@ -44,7 +55,8 @@ def migrate(connection: psycopg.Connection[Any], service_password: str | None, *
 
     `connection` is the master user's. `service_password` becomes the service's, or None where it logs in by IAM.
     `up_to` stops at an earlier version. Raises `MigrationError` if Postgres is too old, if a file that was applied has
-    been edited since, or if the database is ahead of these files.
+    been edited since, if the database is ahead of these files, or if it is another application's: the first file takes
+    CONNECT from PUBLIC, which may be done only in a database that is PayPilot's alone.
     """
     if connection.info.server_version < OLDEST_POSTGRES:
         raise MigrationError(f"Postgres 16 or later is needed; this is {connection.info.server_version // 10000}")
@@ -55,6 +67,8 @@ def migrate(connection: psycopg.Connection[Any], service_password: str | None, *
             "digest text NOT NULL, applied_at timestamptz NOT NULL DEFAULT clock_timestamp())"
         )
         applied = dict(connection.execute("SELECT version, digest FROM public.paypilot_migrations").fetchall())
+        if not applied:
+            _refuse_others_database(connection)
         known = migrations()
         if unknown := applied.keys() - {migration.version for migration in known}:
             raise MigrationError(f"the database has version {max(unknown)}, which this build doesn't know")
@@ -77,3 +91,12 @@ def migrate(connection: psycopg.Connection[Any], service_password: str | None, *
             connection.execute(sql.SQL("ALTER ROLE paypilot_service PASSWORD {}").format(sql.Literal(verifier)))
         row = connection.execute("SELECT max(version) FROM public.paypilot_migrations").fetchone()
     return int(row[0]) if row else 0
+
+
+def _refuse_others_database(connection: psycopg.Connection[Any]) -> None:
+    row = connection.execute(OTHERS_TABLES).fetchone()
+    if row and row[0]:
+        raise MigrationError(
+            f"the database {connection.info.dbname} is another application's: it has the tables {row[0]}. "
+            "Create an empty database for PayPilot"
+        )

@@ -5,8 +5,8 @@ tried before and after, because a broken connection refuses everything. Row-leve
 its client from another's rows; it doesn't keep out whoever holds the service's login, who may set any client.
 
 Postgres has no right to take away, on any server, for: DO blocks, pg_sleep, advisory locks and LOCK TABLE in ACCESS
-SHARE MODE (they can make others wait, and change nothing), LISTEN and NOTIFY, the role's own defaults (the service sets
-what it relies on at each connection), ending sessions of its own role, and reading the catalogs with their numbers of
+SHARE MODE (they can make others wait, and change nothing), LISTEN and NOTIFY, the role's own defaults (each transaction
+sets what an answer relies on), ending sessions of its own role, and reading the catalogs with their numbers of
 rows. Others' queries and the statistics of rows that it may not see stay hidden, which a proof looks at.
 """
 
@@ -25,6 +25,7 @@ from paypilot.http.problems import InvalidJson
 from paypilot.record.database import Connection
 from paypilot.record.rows import SET_CLIENT, Record, new_id
 from paypilot.tables import published_tables
+from paypilot_bootstrap.append_only import APPEND_ONLY
 
 DENIED = "42501"
 PROVER, OTHER_CLIENT = "paypilot-proof", "paypilot-proof-other"
@@ -51,8 +52,6 @@ class ProofFailed(Exception):
         failed = [f"{p.name}: expected {p.expected}, got {p.got}" for p in proofs if not p.passed]
         super().__init__("proof failed: " + "; ".join(failed))
 
-
-TABLES = ("decision_audit", "decision_outcomes", "decision_refusals")
 
 # name -> the statement that the service must be refused
 REFUSED: dict[str, LiteralString] = {
@@ -120,33 +119,8 @@ REFUSED: dict[str, LiteralString] = {
 # What the service holds, and nothing else: (table, privilege, column or *).
 GRANTED: frozenset[tuple[str, str, str]] = frozenset(
     {
-        *((table, "SELECT", "*") for table in (*TABLES, "rule_counts")),
-        *(
-            ("decision_audit", "INSERT", column)
-            for column in [
-                "decision_id",
-                "client_id",
-                "invoice_id",
-                "failure_code",
-                "attempt",
-                "prior_failures",
-                "idempotency_key",
-                "rule",
-                "matched",
-                "action",
-                "tone",
-                "retry_in_days",
-                "churn_risk",
-                "escalated",
-                "rules_version",
-                "rail",
-            ]
-        ),
-        *(
-            ("decision_outcomes", "INSERT", column)
-            for column in ["outcome_id", "client_id", "invoice_id", "outcome", "report_key"]
-        ),
-        *(("decision_refusals", "INSERT", column) for column in ["refusal_id", "client_id", "route", "gate", "reason"]),
+        *((table, "SELECT", "*") for table in (*APPEND_ONLY, "rule_counts")),
+        *((table, "INSERT", column) for table, columns in APPEND_ONLY.items() for column in columns),
         ("schema paypilot", "USAGE", "*"),
         ("its database", "CONNECT", "*"),
     }
@@ -155,12 +129,12 @@ GRANTED: frozenset[tuple[str, str, str]] = frozenset(
 # How rows are guarded: by what the triggers and policies are, not only by their names. No more of them, and no fewer.
 GUARDED: frozenset[tuple[str, str]] = frozenset(
     {
-        *((table, "owned by paypilot_owner, row security forced") for table in TABLES),
+        *((table, "owned by paypilot_owner, row security forced") for table in APPEND_ONLY),
         ("erasures", "owned by paypilot_owner"),
         *((table, "owned by paypilot_owner, row security") for table in ("rule_counts", "invoice_states")),
         *(
             (table, "one_client permissive * {0} (client_id = current_setting('paypilot.client_id'::text, true)) -")
-            for table in (*TABLES, "rule_counts", "invoice_states")
+            for table in (*APPEND_ONLY, "rule_counts", "invoice_states")
         ),
         *(
             (
@@ -168,7 +142,7 @@ GUARDED: frozenset[tuple[str, str]] = frozenset(
                 f"A CREATE TRIGGER append_only BEFORE DELETE OR UPDATE OR TRUNCATE ON paypilot.{table} "
                 "FOR EACH STATEMENT EXECUTE FUNCTION paypilot.refuse_change()",
             )
-            for table in (*TABLES, "erasures")
+            for table in (*APPEND_ONLY, "erasures")
         ),
         *(
             (
@@ -204,7 +178,7 @@ def prove(connection: Connection) -> list[Proof]:
 def prove_owner(connection: psycopg.Connection[Any]) -> list[Proof]:
     """That the triggers refuse the owner too, on the master user's connection. Raises `ProofFailed`."""
     proofs = []
-    for table in (*TABLES, "erasures"):
+    for table in (*APPEND_ONLY, "erasures"):
         name = sql.Identifier("paypilot", table)
         for change, statement in {
             "UPDATE": sql.SQL("UPDATE {} SET client_id = client_id").format(name),
@@ -429,10 +403,11 @@ def _catalog(connection: Connection) -> Iterator[Proof]:
         "owner, triggers and row-level security: all stand", "none missing", _names(GUARDED - guards, "none missing")
     )
     yield Proof("owner, triggers and row-level security: no others", "none", _names(guards - GUARDED))
-    # A role may always change its own defaults. They don't bind: the service sets what it relies on at each connection.
+    # A role may always change its own defaults. What an answer relies on, each transaction of the record sets anew.
     yield Proof(
         "settings of the role are bootstrap's",
-        "idle_in_transaction_session_timeout=5s, statement_timeout=5s",
+        "TimeZone=UTC, default_transaction_isolation=read committed, idle_in_transaction_session_timeout=5s, "
+        'search_path="", statement_timeout=5s, synchronous_commit=on',
         _text(connection, SETTINGS),
     )
     yield Proof("an answered commit is on disk", "on, fsync on", _text(connection, DURABLE))

@@ -8,9 +8,13 @@ from pathlib import Path
 import psycopg
 import pytest
 
+from paypilot.core.decide import Decision, FailedPayment, decide
+from paypilot.decisions import read_history, record_decision
+from paypilot.http.page import Page
 from paypilot.outcomes import OutcomeReport, read_summary, record_outcome
 from paypilot.record.database import connect
 from paypilot.record.rows import new_id
+from paypilot.tables import published_tables
 from paypilot_bootstrap import migrate as migrations
 from paypilot_bootstrap.function import handler as bootstrap
 from paypilot_bootstrap.migrate import MigrationError, migrate
@@ -112,6 +116,25 @@ def test_a_database_ahead_of_the_build_is_refused(database: TestDatabase) -> Non
             run_bootstrap(database.server)
 
 
+def test_another_applications_database_is_refused_and_left_as_it_was(blank: TestDatabase) -> None:
+    rights = (
+        "SELECT (SELECT datacl::text FROM pg_database WHERE datname = 'paypilot'), "
+        "to_regclass('public.paypilot_migrations')::text, (SELECT count(*) FROM pg_roles WHERE rolname ~ '^paypilot')"
+    )
+    with blank.superuser() as connection:
+        connection.execute("CREATE SCHEMA shop")
+        connection.execute("CREATE TABLE shop.orders (id integer)")
+        before = connection.execute(rights).fetchone()
+        with pytest.raises(MigrationError, match=r"database paypilot is another application's: .* shop\.orders\."):
+            run_bootstrap(blank.server)
+        assert connection.execute(rights).fetchone() == before == (None, None, 0)
+        # Tables that come after PayPilot's own keep it from nothing.
+        connection.execute("DROP TABLE shop.orders")
+        run_bootstrap(blank.server)
+        connection.execute("CREATE TABLE shop.orders (id integer)")
+        run_bootstrap(blank.server)
+
+
 def test_a_file_that_fails_leaves_the_schema_as_it_was(
     blank: TestDatabase, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
@@ -129,7 +152,7 @@ def test_a_file_that_fails_leaves_the_schema_as_it_was(
 def test_an_upgrade_with_rows_in_place_loses_none_and_counts_them(blank: TestDatabase) -> None:
     with blank.superuser() as connection:
         migrate(connection, blank.service["PGPASSWORD"], up_to=3)
-    # A warm connection of the function, with its statements prepared, lives through the upgrade.
+    # A warm connection of the function lives through the upgrade.
     with connect(iam_login=False) as service:
         for number in range(60):
             service.execute(
@@ -159,6 +182,29 @@ def test_an_upgrade_with_rows_in_place_loses_none_and_counts_them(blank: TestDat
         assert {row[0]: row[1] for row in summary} == {
             f"rule-{rule}": sum((40 + n) % 3 == rule for n in range(0, 20, 2)) for rule in range(3)
         }
+
+
+def test_decisions_recorded_before_an_upgrade_are_replayed_with_the_same_bodies(blank: TestDatabase) -> None:
+    payments = [FailedPayment("in_1", code) for code in ("card_expired", "ach:R01", "unheard_of")]
+    with blank.superuser() as connection:
+        migrate(connection, blank.service["PGPASSWORD"], up_to=5)
+
+    def bodies() -> list[bytes]:
+        recorded = []
+        with connect(iam_login=False) as service:
+            record = record_on(service, "client-a")
+            for payment in payments:
+                decision = decide(payment, published_tables())
+                assert isinstance(decision, Decision)
+                stored = record_decision(record, new_id(), payment, decision, f"key of {payment.failure_code}")
+                recorded.append(stored.body())
+            _, history = read_history(record, "in_1", Page(10, None, None, b""))
+        assert [stored.body() for stored in reversed(history)] == recorded
+        return recorded
+
+    before = bodies()
+    assert run_bootstrap(blank.server)["schema_version"] == LATEST
+    assert bodies() == before
 
 
 def test_prove_alone_needs_no_master_password(database: TestDatabase) -> None:

@@ -16,9 +16,9 @@ from paypilot.outcomes import OutcomeReport, read_summary, record_outcome
 from paypilot.record.database import Connection, connect
 from paypilot.record.rows import SET_CLIENT, new_id
 from paypilot.refusals import record_refusal
+from paypilot_bootstrap.append_only import APPEND_ONLY
 from support.slice import TestDatabase, decided, record_on
 
-TABLES = ["decision_audit", "decision_outcomes", "decision_refusals"]
 CHANGES = {
     "UPDATE": "UPDATE paypilot.{} SET client_id = client_id",
     "DELETE": "DELETE FROM paypilot.{}",
@@ -44,13 +44,13 @@ def test_owner_and_superuser_are_refused_every_change_also_as_a_replica(database
             connection.execute("RESET ROLE")
             connection.execute(f"SET session_replication_role = {replication_role}".encode())
             connection.execute(f"SET ROLE {role}".encode())
-            for table in (*TABLES, "erasures"):
+            for table in (*APPEND_ONLY, "erasures"):
                 for change, statement in CHANGES.items():
                     with pytest.raises(postgres.InsufficientPrivilege, match=f"{change} is refused"):
                         connection.execute(statement.format(table).encode())
 
 
-@pytest.mark.parametrize("table", [*TABLES, "rule_counts"])
+@pytest.mark.parametrize("table", [*APPEND_ONLY, "rule_counts"])
 def test_a_query_that_forgets_its_filter_sees_one_client_and_without_a_client_nothing(
     service: Connection, table: str
 ) -> None:
@@ -66,7 +66,7 @@ def test_a_query_that_forgets_its_filter_sees_one_client_and_without_a_client_no
 def test_the_owner_sees_no_row_without_a_client_either(service: Connection, database: TestDatabase) -> None:
     with database.superuser() as connection:
         connection.execute("SET ROLE paypilot_owner")
-        for table in TABLES:
+        for table in APPEND_ONLY:
             assert connection.execute(f"SELECT FROM paypilot.{table}".encode()).fetchall() == []
 
 
@@ -114,20 +114,33 @@ def test_an_outcome_without_a_decision_is_refused_by_the_database_too(service: C
         )
 
 
-def test_the_service_works_by_its_own_settings_whatever_the_roles_defaults_have_become(database: TestDatabase) -> None:
+def test_answers_and_commits_are_the_same_whatever_the_roles_defaults_have_become(
+    database: TestDatabase, monkeypatch: pytest.MonkeyPatch
+) -> None:
     with connect(iam_login=False) as connection:
+        before = decided(connection, "client-a", "in_1")
         for setting in (
             "synchronous_commit = off",
             "search_path = public",
             "default_transaction_isolation = 'serializable'",
-            "timezone = 'Asia/Tokyo'",
+            "timezone = 'America/New_York'",
+            "datestyle = 'German'",
         ):
             # Every role may do this to itself.
             connection.execute(f"ALTER ROLE paypilot_service SET {setting}".encode())
-    names = ("synchronous_commit", "search_path", "default_transaction_isolation", "timezone")
+    # And a shell's own, for other programs.
+    monkeypatch.setenv("PGOPTIONS", "-c synchronous_commit=off")
+    monkeypatch.setenv("PGCLIENTENCODING", "LATIN1")
     with connect(iam_login=False) as connection:
-        found = [connection.execute("SELECT current_setting(%s)", (name,)).fetchone() for name in names]
-    assert found == [("on",), ("",), ("read committed",), ("UTC",)]
+        _, history = read_history(record_on(connection, "client-a"), "in_1", Page(1, None, None, b""))
+        assert history == [before]
+        assert history[0].body() == before.body()
+        on_disk = "SELECT current_setting('synchronous_commit')"
+        with connection.transaction():
+            decided(connection, "client-a", "in_1")
+            assert connection.execute(on_disk).fetchone() == ("on",)
+        # A report goes by way of query, and so do reads.
+        assert record_on(connection, "client-a").query(on_disk) == [[("on",)]]
 
 
 def test_the_service_sees_neither_others_queries_nor_statistics_of_the_rows(
@@ -180,7 +193,7 @@ def test_the_summary_equals_a_plain_count_whatever_comes_at_the_same_time(
         # And so does a count made anew.
         everything.execute("SET ROLE paypilot_owner")
         with everything.transaction(force_rollback=True):
-            for table in TABLES[:2]:
+            for table in ("decision_audit", "decision_outcomes"):
                 everything.execute(f"ALTER TABLE paypilot.{table} NO FORCE ROW LEVEL SECURITY".encode())
             everything.execute("SELECT paypilot.count_everything()")
             counted = everything.execute(
@@ -204,8 +217,7 @@ def test_the_driver_logs_nothing_of_a_lost_connection(
     def read() -> None:
         read_history(record_on(service, "client-a"), "in_1", Page(1, None, None, b""))
 
-    for _ in range(7):  # until its statements are prepared
-        read()
+    read()
     with database.superuser() as connection:
         connection.execute("SELECT pg_terminate_backend(%s, 5000)", (service.info.backend_pid,))
     with pytest.raises(psycopg.OperationalError):

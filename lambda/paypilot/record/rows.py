@@ -4,7 +4,9 @@ The service may SELECT, and INSERT into the columns that it must supply; nothing
 its own key, so that a statement sent twice over a lost connection writes once. The database gives times and order.
 
 Row-level security shows and takes rows of one client only: the one set for the statement's own transaction. An INSERT
-sets it in the value of its client_id column, so that it is one statement and one round trip.
+sets it in the value of its client_id column, so that it is one statement and one round trip. The commit is on disk
+before the answer in the same way, whatever the role's default has become. Results are binary: no setting of the
+connection changes how they are read.
 """
 
 import os
@@ -19,7 +21,8 @@ from paypilot.record.database import Connection
 Result = TypeVar("Result")
 Row = tuple[Any, ...]
 
-SET_CLIENT = "SELECT set_config('paypilot.client_id', %(client)s, true)"
+COMMIT_ON_DISK = "set_config('synchronous_commit', 'on', true)"
+SET_CLIENT = f"SELECT {COMMIT_ON_DISK}, set_config('paypilot.client_id', %(client)s, true)"
 
 
 class Run(Protocol):
@@ -37,7 +40,8 @@ class Record:
 
     def insert(self, statement: str, values: Sequence[Any]) -> Row | None:
         """Commit a statement of `insert_statement`, and return the row; None where its key is taken already."""
-        return self._run(lambda connection: connection.execute(statement, (self._client_id, *values)).fetchone())
+        parameters = (self._client_id, *values)
+        return self._run(lambda connection: connection.execute(statement, parameters, binary=True).fetchone())
 
     def query(self, *statements: str, **values: Any) -> list[list[Row]]:
         """The rows of each statement. All run in one transaction and one round trip, and commit together.
@@ -49,7 +53,7 @@ class Record:
         def work(connection: Connection) -> list[list[Row]]:
             with connection.pipeline():
                 connection.execute(SET_CLIENT, values)
-                results = [connection.execute(statement, values) for statement in statements]
+                results = [connection.execute(statement, values, binary=True) for statement in statements]
             return [result.fetchall() for result in results]
 
         return self._run(work)
@@ -63,7 +67,7 @@ def insert_statement(table: str, columns: Sequence[str], returning: Sequence[str
     names, marks = ", ".join(columns), ", ".join(["%s"] * len(columns))
     return (
         f"INSERT INTO paypilot.{table} (client_id, {names}) "  # noqa: S608
-        f"VALUES (set_config('paypilot.client_id', %s, true), {marks}) "
+        f"VALUES (CASE {COMMIT_ON_DISK} WHEN 'on' THEN set_config('paypilot.client_id', %s, true) END, {marks}) "
         f"ON CONFLICT DO NOTHING RETURNING {', '.join(returning)}"
     )
 

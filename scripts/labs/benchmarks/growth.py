@@ -16,6 +16,7 @@ from typing import Any, NamedTuple
 
 import psycopg
 
+from paypilot_bootstrap.append_only import APPEND_ONLY
 from scripts.labs.benchmarks.harness import (
     CLIENT,
     RULES_VERSION,
@@ -37,7 +38,6 @@ KNOWN_INVOICES = 40
 OTHER_CLIENTS = 9
 CODES = ("card_expired", "insufficient_funds", "generic_decline", "issuer_do_not_retry")
 FIRST_DAY = datetime(2026, 1, 1, tzinfo=UTC)
-TABLES = ("decision_audit", "decision_outcomes", "decision_refusals")
 
 
 class Load(NamedTuple):
@@ -123,7 +123,7 @@ def _load(server: LocalPostgres, size: int) -> Load:
     with psycopg.connect(server.conninfo(_name(size))) as connection:
         connection.execute("SET LOCAL ROLE paypilot_owner")
         # COPY takes no rows into a table whose row-level security holds for its owner: lifted for this transaction.
-        for table in TABLES:
+        for table in APPEND_ONLY:
             connection.execute(f"ALTER TABLE paypilot.{table} NO FORCE ROW LEVEL SECURITY".encode())
         connection.execute("ALTER TABLE paypilot.decision_audit DISABLE TRIGGER count_decision")
         connection.execute("ALTER TABLE paypilot.decision_outcomes DISABLE TRIGGER count_outcome")
@@ -136,7 +136,7 @@ def _load(server: LocalPostgres, size: int) -> Load:
         counted = time.perf_counter()
         connection.execute("ALTER TABLE paypilot.decision_audit ENABLE ALWAYS TRIGGER count_decision")
         connection.execute("ALTER TABLE paypilot.decision_outcomes ENABLE ALWAYS TRIGGER count_outcome")
-        for table in TABLES:
+        for table in APPEND_ONLY:
             connection.execute(f"ALTER TABLE paypilot.{table} FORCE ROW LEVEL SECURITY".encode())
         connection.commit()
         on_disk = connection.execute("SELECT pg_database_size(current_database())").fetchone()
