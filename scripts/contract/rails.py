@@ -1,8 +1,8 @@
 """The rails on the wire as strict pydantic models, as models.py has the rest."""
 
-from typing import Annotated, Literal, Self, get_args
+from typing import Annotated, Literal
 
-from pydantic import ConfigDict, Field, model_validator
+from pydantic import ConfigDict, Field
 
 from scripts.contract.wire import DIGEST, Wire
 
@@ -15,7 +15,6 @@ ChangesFirst = Literal["nothing", "account_details", "their_instruction", "our_o
 PersonFirst = Annotated[bool, Field(description="Derived from the row: exactly where `goes_again` is `no`.")]
 Row = Annotated[int, Field(ge=1, le=5)]
 Family = Annotated[str | None, Field(description="Only where a source states it.")]
-CHANGES_FIRST = dict(zip(get_args(GoesAgain), get_args(ChangesFirst), strict=True))
 
 
 class RailSource(Wire):
@@ -87,15 +86,6 @@ class RailAnswer(Wire):
     disagreements: list[RailDisagreement]
     sources: list[RailSource]
     version: Version
-
-    @model_validator(mode="after")
-    def agree(self) -> Self:
-        """What one field says, no other may deny."""
-        assert self.changes_first == CHANGES_FIRST[self.goes_again]
-        assert self.a_person_acts_first == (self.goes_again == "no")
-        assert (self.policy.retry_in_days is not None) == (self.goes_again == "yes")
-        assert self.sources if self.matched else self.goes_again == "no"
-        return self
 
 
 class RailDecision(Wire):

@@ -77,6 +77,7 @@ def test_its_examples_are_of_their_models(route: str) -> None:
         if answer.model and answer.example:
             answer.model.model_validate_json(json.dumps(answer.example))
     contract_models.Problem.model_validate_json(json.dumps(contract_models.PROBLEM))
+    assert contract_models.PROBLEM["type"] == f"{contract_models.URN}{contract_models.PROBLEM['code']}"
 
 
 def test_actions_and_tones_are_those_of_the_tables() -> None:
