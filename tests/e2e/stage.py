@@ -105,6 +105,8 @@ class Stage:
         return {
             **terraform.environment(),
             **identity,
+            # The clone's .venv is this checkout's own, in which the product is installed: the clone's comes before it.
+            "PYTHONPATH": os.pathsep.join(str(self.clone / folder) for folder in (".", "lambda", "bootstrap")),
             "AWS_ENDPOINT_URL": f"http://127.0.0.1:{self.aws_port}",
             "AWS_REGION": REGION,
             **({"TF_PLUGIN_DIR": str(mirror)} if mirror else {}),
