@@ -18,7 +18,6 @@ from paypilot.tables import published_tables
 
 REPOSITORY = Path(__file__).parents[2]
 SERVERS = Path(__file__).parent / "servers"
-UV = Path(sys.executable).with_name("uv")
 
 
 def call(*calls: tuple[str, dict[str, Any]]) -> list[Any]:
@@ -218,8 +217,9 @@ def test_the_built_wheel_holds_just_the_server_and_the_tables_and_runs_in_a_fres
     constraints = tmp_path / "constraints.txt"
     constraints.write_text("\n".join(line.rstrip(" \\") for line in lock if "--hash=" not in line))
     fresh = tmp_path / "fresh"
-    run([UV, "venv", "--quiet", "--python", sys.executable, fresh])
-    run([UV, "pip", "install", "--quiet", "--python", fresh / "bin/python", "-c", constraints, wheel])
+    # By pip, which set-up has used: another installer may lack what this machine's needs to reach the index.
+    run([sys.executable, "-m", "venv", fresh])
+    run([fresh / "bin/python", "-m", "pip", "install", "--quiet", "-c", constraints, wheel])
     finished = witness(str(fresh / "bin/paypilot-rails-mcp"))
     assert finished.returncode == 0, finished.stdout + finished.stderr
 
