@@ -31,6 +31,7 @@ from support import terraform
 
 ROOT = Path(__file__).parent.parent.parent
 REGION, ACCOUNT, NAME = "eu-west-1", "000000000000", "paypilot"
+MAKE_VARIABLES = ("MAKEFLAGS", "MAKELEVEL", "MFLAGS")
 MASTER = "paypilot_master"
 START_SECONDS = 30
 
@@ -102,8 +103,10 @@ class Stage:
     def environment(self, identity: dict[str, str]) -> dict[str, str]:
         """The environment of an operator with these credentials, on this stage's AWS."""
         mirror = terraform.mirror()
+        # An operator's shell has no `make` above it, whose flags would print folders beside the token.
+        shell = {name: value for name, value in terraform.environment().items() if name not in MAKE_VARIABLES}
         return {
-            **terraform.environment(),
+            **shell,
             **identity,
             # The clone's .venv is this checkout's own, in which the product is installed: the clone's comes before it.
             "PYTHONPATH": os.pathsep.join(str(self.clone / folder) for folder in (".", "lambda", "bootstrap")),
