@@ -3,7 +3,7 @@
 import re
 import uuid
 from collections.abc import Mapping
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from typing import Any, NamedTuple
 
 from paypilot.call import Call
@@ -21,6 +21,17 @@ FAILURE_CODE = re.compile(r"[A-Za-z0-9][A-Za-z0-9._:/-]{0,99}")
 COUNT_MAX = 1000
 LISTING: Mapping[str | None, bytes] = {None: b"h"}
 UNKNOWN = "unknown"
+MATCHED, FELL_THROUGH = "matched", "fell_through"
+# By what the rules table said of the failure code.
+GATES_CHECKED = {
+    match: [
+        {"gate": "authentication", "result": "passed"},
+        {"gate": "body", "result": "passed"},
+        {"gate": "rules_table", "result": match},
+        {"gate": "audit", "result": "recorded"},
+    ]
+    for match in (MATCHED, FELL_THROUGH)
+}
 
 
 class StoredDecision(NamedTuple):
@@ -35,12 +46,13 @@ class StoredDecision(NamedTuple):
     def from_row(cls, row: Row) -> "StoredDecision":
         """The decision of a row that has COLUMNS."""
         asked = 1 + len(FailedPayment._fields)
-        return cls(row[0], FailedPayment(*row[1:asked]), Decision(*row[asked:-1]), row[-1])
+        # In the connection's time zone a day that is added may have 23 hours.
+        decided_at = row[-1].astimezone(UTC)
+        return cls(row[0], FailedPayment(*row[1:asked]), Decision(*row[asked:-1]), decided_at)
 
     def fields(self) -> dict[str, Any]:
         """The decision as it is answered, each time that it is shown."""
         decision, days = self.decision, self.decision.retry_in_days
-        gates = ("authentication", "passed"), ("body", "passed"), ("rules_table", self.match), ("audit", "recorded")
         fields = {
             "decision_id": str(self.decision_id),
             **self.payment._asdict(),
@@ -52,7 +64,7 @@ class StoredDecision(NamedTuple):
             "next_retry_at": None if days is None else timestamp(self.decided_at + timedelta(days=days)),
             "churn_risk": decision.churn_risk,
             "escalated": decision.escalated,
-            "gates_checked": [{"gate": gate, "result": result} for gate, result in gates],
+            "gates_checked": GATES_CHECKED[self.match],
             "rules_version": decision.rules_version,
             "decided_at": timestamp(self.decided_at),
         }
@@ -65,7 +77,7 @@ class StoredDecision(NamedTuple):
     @property
     def match(self) -> str:
         """Whether the table lists the failure code, in the rules_table gate's words."""
-        return "matched" if self.decision.matched else "fell_through"
+        return MATCHED if self.decision.matched else FELL_THROUGH
 
 
 # One list, in the order of a StoredDecision, for what is written and what is read back.

@@ -40,15 +40,15 @@ def match_route(method: str, path: str) -> Match:
     Raises `NotFound` and `MethodNotAllowed`.
     """
     method = "GET" if method == "HEAD" else method
-    found: dict[str, Match] = {}
+    methods = set()
     for route, pattern in PATTERNS:
         if match := pattern.fullmatch(path):
-            found.setdefault(route.method, Match(route, match.groupdict()))
-    if not found:
+            if route.method == method:
+                return Match(route, match.groupdict())
+            methods.add(route.method)
+    if not methods:
         raise NotFound("No such path.")
-    if method not in found:
-        raise MethodNotAllowed(", ".join(sorted({*found, *(["HEAD"] if "GET" in found else [])})))
-    return found[method]
+    raise MethodNotAllowed(", ".join(sorted({*methods, *(["HEAD"] if "GET" in methods else [])})))
 
 
 def _pattern(path: str) -> re.Pattern[str]:

@@ -170,6 +170,22 @@ def test_six_callers_on_two_server_connections_never_meet_each_others_rows_or_st
         assert len(listed) == 60
 
 
+def test_statements_are_prepared_by_name_on_the_servers_own_connection_only(
+    database: TestDatabase, request: pytest.FixtureRequest
+) -> None:
+    def prepared() -> int:
+        with connect(iam_login=False) as connection:
+            for number in range(10):
+                decided(connection, "client-a", f"in_{number}")
+            row = connection.execute("SELECT count(*) FROM pg_prepared_statements").fetchone()
+            assert row is not None
+            return int(row[0])
+
+    assert prepared() == 1
+    request.getfixturevalue("pooled")
+    assert prepared() == 0
+
+
 def test_a_transaction_of_one_caller_is_not_seen_by_the_next_on_the_same_server_connection(
     pooled: TestDatabase,
 ) -> None:

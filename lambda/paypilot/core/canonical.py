@@ -10,6 +10,9 @@ import json
 # RFC 8785 numbers are IEEE doubles: past this an integer has no exact double.
 LARGEST_EXACT_INTEGER = 2**53 - 1
 
+# Every value of these types has a canonical form.
+WITHOUT_LIMITS = frozenset({str, bool, type(None)})
+
 ENCODER = json.JSONEncoder(ensure_ascii=False, allow_nan=False, sort_keys=True, separators=(",", ":"))
 
 
@@ -29,20 +32,18 @@ def digest(data: bytes) -> str:
 
 
 def _check(value: object) -> None:
-    if value is None or isinstance(value, (str, bool)):
-        return
-    if isinstance(value, int):
-        if abs(value) > LARGEST_EXACT_INTEGER:
-            raise ValueError("an integer past 2^53 - 1 has no canonical form")
-    elif isinstance(value, list):
-        for item in value:
-            _check(item)
-    elif isinstance(value, dict):
+    if type(value) is dict:
         for key, item in value.items():
-            if not (isinstance(key, str) and key.isascii()):
+            if not (type(key) is str and key.isascii()):
                 raise ValueError("a key that is not ASCII text has no canonical form here")
             # Most values are text, and a call for each takes longer than to write it.
-            if type(item) is not str:
+            if type(item) not in WITHOUT_LIMITS:
                 _check(item)
-    else:
+    elif type(value) is list:
+        for item in value:
+            _check(item)
+    elif type(value) is int:
+        if abs(value) > LARGEST_EXACT_INTEGER:
+            raise ValueError("an integer past 2^53 - 1 has no canonical form")
+    elif type(value) not in WITHOUT_LIMITS:
         raise ValueError(f"{type(value).__name__} has no canonical form here")

@@ -9,14 +9,13 @@ import os
 import threading
 import time
 from collections.abc import Callable
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 from typing import Any, TypeVar
 
 import psycopg
 from psycopg import errors as postgres
-from psycopg.abc import Buffer, PQGen
-from psycopg.adapt import Loader
-from psycopg.pq import Format, TransactionStatus
+from psycopg.abc import PQGen
+from psycopg.pq import TransactionStatus
 
 from paypilot.record.iam_login import database_token
 
@@ -29,8 +28,6 @@ logging.getLogger("psycopg").setLevel(logging.CRITICAL)
 CONNECT_SECONDS = 2
 # With it a database that is down or frozen is a 503 in under 3 seconds.
 WAIT_SECONDS_MAX = 2.5
-# Binary times are microseconds from here.
-POSTGRES_EPOCH = datetime(2000, 1, 1, tzinfo=UTC)
 
 
 class RecordUnavailable(Exception):
@@ -48,15 +45,6 @@ class Connection(psycopg.Connection[tuple[Any, ...]]):
 
     def wait(self, gen: PQGen[Result], interval: float = 0.1, timeout: float | None = None) -> Result:
         return super().wait(gen, interval, timeout=max(0.0, self.deadline - time.monotonic()))
-
-
-class UtcLoader(Loader):
-    """A timestamptz in UTC, whatever time zone and date style the connection has."""
-
-    format = Format.BINARY
-
-    def load(self, data: Buffer) -> datetime:
-        return POSTGRES_EPOCH + timedelta(microseconds=int.from_bytes(data, "big", signed=True))
 
 
 class Database:
@@ -123,6 +111,7 @@ def connect(*, iam_login: bool) -> Connection:
             "sslmode": "verify-full",
             "gssencmode": "disable",
         }
+    started = time.monotonic()
     connection = Connection.connect(
         autocommit=True,
         application_name="paypilot",
@@ -131,12 +120,27 @@ def connect(*, iam_login: bool) -> Connection:
         keepalives_idle=10,
         keepalives_interval=2,
         keepalives_count=2,
-        # A pooler gives each transaction whichever server connection is free: no statement is prepared by name, and no
-        # setting is sent at the start, PGOPTIONS included. Settings are the role's own, and each transaction's.
-        prepare_threshold=None,
+        # A pooler refuses settings that are sent at the start, PGOPTIONS included, or gives them to whoever comes next.
+        # Settings are the role's own, and each transaction's.
         options="",
         client_encoding="UTF8",
         **login,
     )
-    connection.adapters.register_loader("timestamptz", UtcLoader)
+    try:
+        _prepare_nothing_behind_a_pooler(connection, started + CONNECT_SECONDS)
+    except BaseException:
+        connection.close()
+        raise
     return connection
+
+
+def _prepare_nothing_behind_a_pooler(connection: Connection, deadline: float) -> None:
+    """Have each statement planned each time where a pooler answers, which names its own process at the login.
+
+    It gives each transaction whichever server connection is free, and that one may know another statement by the name.
+    """
+    connection.deadline = deadline
+    row = connection.execute("SELECT pg_backend_pid()").fetchone()
+    if row != (connection.info.backend_pid,):
+        connection.prepare_threshold = None
+    connection.deadline = Connection.deadline
