@@ -1,10 +1,9 @@
 """Write lambda/paypilot/openapi.json from scripts/contract/models.py and the table of operations below.
 
-A new route is one more row of OPERATIONS. tests/contract/test_openapi.py holds the document to the service's routes and
-to the error classes, and schemathesis holds the running server to the document.
+A new route is one more row of OPERATIONS. tests/unit/test_openapi.py compares the document with the service's routes
+and problem classes, and schemathesis the running server with the document.
 """
 
-import argparse
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -22,6 +21,7 @@ from paypilot.tables import published_tables
 from scripts.contract import models
 from scripts.contract import rails as rail_models
 from scripts.contract.wire import Wire
+from scripts.local import command
 
 DOCUMENT = Path(__file__).parents[2] / "lambda" / "paypilot" / "openapi.json"
 WIDTH = 120
@@ -509,7 +509,7 @@ def text(value: object, indent: int = 0, taken: int = 0) -> str:
 
 
 def main() -> None:
-    argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter).parse_args()
+    command.parser(__doc__).parse_args()
     DOCUMENT.write_text(text(document()) + "\n", encoding="utf-8")
     print(f"wrote {DOCUMENT.relative_to(Path.cwd()) if DOCUMENT.is_relative_to(Path.cwd()) else DOCUMENT}")
 
