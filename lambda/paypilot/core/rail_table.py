@@ -4,13 +4,17 @@ Like the card table it answers for the same instrument, later. What is wrong wit
 it is loaded, never an answer.
 """
 
+from __future__ import annotations
+
 import re
 from collections.abc import Iterable, Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from paypilot.core.canonical import canonical_json, digest
-from paypilot.core.rail_types import Answer, Disposition, Policy, RailDecision, RailDocument, RailRefusal, Source
 from paypilot.core.rule import InvalidTable, NotACode, Rule, TableRefuses
+
+if TYPE_CHECKING:
+    from paypilot.core.rail_types import Answer, Disposition, Policy, RailDecision, RailRefusal, Source
 
 # The five dispositions, by what has to change before this debit can exist again.
 CHANGES_FIRST = {
@@ -48,6 +52,9 @@ class RailTable:
     """
 
     def __init__(self, document: Mapping[str, Any]) -> None:
+        # Half a millisecond of a cold start, and a card's decision reads no rail's table.
+        from paypilot.core.rail_types import RailDocument
+
         if document.keys() != RailDocument.__required_keys__:
             raise InvalidTable(f"a rail's table has exactly the keys {sorted(RailDocument.__required_keys__)}")
         self.document = document
