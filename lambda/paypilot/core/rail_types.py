@@ -1,6 +1,6 @@
 """The shapes that a rail's table and its answers have: mappings, as the published document has them."""
 
-from typing import Any, TypedDict
+from typing import Any, Literal, TypedDict
 
 
 class Source(TypedDict):
@@ -99,7 +99,7 @@ class Citation(TypedDict):
     about: str
     says: str
     sources: list[str]
-    second_hand: bool
+    second_hand: Literal[True]
     disagreements: list[Disagreement]
 
 
