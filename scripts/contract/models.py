@@ -21,7 +21,7 @@ from paypilot.decisions import COUNT_MAX, FAILURE_CODE, UNKNOWN
 from paypilot.http import problems
 from paypilot.http.body import PRINTABLE_KEY
 from paypilot.invoices import SUMMARY_ID
-from paypilot.outcomes import OUTCOMES, REPORTED_FOR_A_RATE_MIN, OutcomeReport, StoredOutcome
+from paypilot.outcomes import OUTCOMES, REPORTED_FOR_A_RATE_MIN, StoredOutcome
 from paypilot.refusals import LISTING, RefusalEntry
 from paypilot.routes import ROUTES
 from paypilot.tables import published_tables
@@ -123,6 +123,12 @@ FIELDS: Mapping[str, Any] = {
     "sides": Field(min_length=2),
     "published": Field(pattern=r"^\d{4}-\d\d-\d\d$"),
     "version": Field(pattern=DIGEST, description="The digest of the rail's table in its canonical form."),
+    "field": Field(
+        max_length=64,
+        description="The field or query parameter at fault; an unknown one's name is escaped and cut to 64.",
+    ),
+    "refusal_id": Field(description="The refusal's row, as `GET /refusals` lists it."),
+    "request_id": Field(description="Of an `internal` problem: its log line's."),
     "person_rule": Field(description="The rule by which `a_person_acts_first` is derived."),
 }
 
@@ -228,44 +234,34 @@ class Health(TypedDict):
 
 
 class Problem(TypedDict):
-    """Problem details (RFC 9457). `detail` says what is allowed; nothing of the input is in it."""
+    """Problem details (RFC 9457). `detail` says what is allowed; nothing of the input is in it.
+
+    `refusal` comes with `rail_refused`: what the rail's table says of that.
+    """
 
     type: Annotated[str, Field(pattern="^urn:paypilot:problem:[a-z_]+$", description="A stable urn, one a code.")]
     title: str
     status: int
     detail: str
     code: Annotated[str, Field(pattern="^[a-z_]+$", description="For machines.")]
-    field: NotRequired[
-        Annotated[
-            str,
-            Field(
-                max_length=64,
-                description="The field or query parameter at fault; an unknown one's name is escaped and cut to 64.",
-            ),
-        ]
-    ]
-    refusal_id: NotRequired[Annotated[UUID, Field(description="The refusal's row, as `GET /refusals` lists it.")]]
-    request_id: NotRequired[Annotated[str, Field(description="Of an `internal` problem: its log line's.")]]
-    refusal: NotRequired[
-        Annotated[rail_types.RailRefusal, Field(description="Why a rail refuses every lookup, with `rail_refused`.")]
-    ]
+    field: NotRequired[str]
+    refusal_id: NotRequired[UUID]
+    request_id: NotRequired[str]
+    refusal: NotRequired[rail_types.RailRefusal]
 
 
 # Their schema's name and description, where those of the type are for readers of the code.
 PUBLIC = {
-    FailedPayment: (
-        "DecideRequest",
-        "One failed charge. Fields are checked in this order, then any that are not listed, in the order sent.",
-    ),
-    OutcomeReport: (
-        "OutcomeReport",
-        "What became of an invoice. Checked in this order, then any field that is not listed.",
-    ),
+    FailedPayment: ("DecideRequest", "One failed charge."),
     StoredOutcome: ("Outcome", "A report as it was recorded. Canonical JSON (RFC 8785): the same bytes each time."),
     RefusalEntry: (
         "RefusalEntry",
         "A refusal, or a decision whose code fell through. Names of our own, never any part of the input. `id` is the "
         "`refusal_id` that was answered, or the `decision_id`; `reason` is the problem's `code`, or `fell_through`.",
+    ),
+    rail_types.RailDocument: (
+        "RailTable",
+        "A published table in its canonical bytes (RFC 8785): the ETag is their SHA-256.",
     ),
 }
 ON_THE_WIRE: Mapping[Any, Any] = {

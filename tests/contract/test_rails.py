@@ -24,7 +24,7 @@ def test_the_rails_are_told_to_anyone(client: Caller) -> None:
 @pytest.mark.parametrize("rail", ["ach", "sepa", "bacs"])
 def test_a_table_has_the_version_that_the_list_gives_it(client: Caller, rail: str) -> None:
     response = client.get(f"/rails/{rail}", auth=False)
-    assert read(response, "RailDocument").rail == rail
+    assert read(response, "RailTable").rail == rail
     version = f"sha256:{hashlib.sha256(response.content).hexdigest()}"
     told = read(client.get("/rails", auth=False), "Rails")
     assert {each.rail: each.version for each in told.rails}[rail] == version
