@@ -22,6 +22,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from scripts.local import command
+from scripts.local.example import FAILED_PAYMENT
 from scripts.local.host import http_server
 from scripts.local.postgres import HOST, STOP_SIGNALS, PostgresError, ignore_libpq_environment
 from scripts.local.slice import DATABASE, SliceError, Target, bootstrap, local_handler, reach, running_database
@@ -125,7 +126,7 @@ def print_ready(port: int, token: str | None) -> None:
         print(f"ready http://{HOST}:{port} but DECISION_API_TOKEN lets nobody in", flush=True)
         return
     print(f"ready http://{HOST}:{port} token={token}\n")
-    body = '{"invoice_id": "in_1001", "failure_code": "card_expired"}'
+    body = json.dumps(FAILED_PAYMENT)
     print(
         shlex.join(["curl", "-s", f"http://{HOST}:{port}/decide", "-H", f"Authorization: Bearer {token}", "-d", body]),
         flush=True,

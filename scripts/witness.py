@@ -4,7 +4,6 @@ Exits 0 and prints each control, or 1 naming the control that failed. Without a 
 that .mcp.json tells clients to start.
 """
 
-import argparse
 import json
 import signal
 import subprocess
@@ -19,6 +18,7 @@ from mcp import Client, StdioServerParameters
 from mcp.client.stdio import get_default_environment
 
 from paypilot import __version__
+from scripts.local import command
 
 REPOSITORY = Path(__file__).parents[1]
 TOOLS = ["explain", "list_decisions", "lookup_return_code"]
@@ -119,8 +119,9 @@ def message(method: str, params: dict[str, Any], number: int) -> dict[str, Any]:
 async def start(server: StdioServerParameters) -> Process:
     """The server as a process with the environment that a client gives it."""
     environment = {**get_default_environment(), **(server.env or {})}
-    command = [server.command, *server.args]
-    return await anyio.open_process(command, stderr=subprocess.PIPE, cwd=server.cwd, env=environment)
+    return await anyio.open_process(
+        [server.command, *server.args], stderr=subprocess.PIPE, cwd=server.cwd, env=environment
+    )
 
 
 async def look_up(client: Client, code: str) -> dict[str, Any]:
@@ -164,7 +165,7 @@ def first(failure: BaseException) -> BaseException:
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__)
+    parser = command.parser(__doc__)
     parser.add_argument("--seconds", type=float, default=30, help="what each control may take (default 30)")
     parser.add_argument("command", nargs="*", help="the server's command line (default: that of .mcp.json)")
     arguments = parser.parse_args()

@@ -272,7 +272,9 @@ def _not_a_message(error: Exception) -> SessionMessage:
 
 def main() -> None:
     """Serve on standard input and output until the client closes them. Ctrl-C ends it with status 130."""
-    argparse.ArgumentParser(prog="paypilot-rails-mcp", description=__doc__).parse_args()
+    parser = argparse.ArgumentParser(prog="paypilot-rails-mcp", description=__doc__)
+    parser.add_argument("--version", action="version", version=f"PayPilot {__version__}")
+    parser.parse_args()
     # There is nothing to clean up, and the thread that waits for a line can't be cancelled.
     signal.signal(signal.SIGINT, lambda *_: os._exit(128 + signal.SIGINT))
     server.run("stdio")

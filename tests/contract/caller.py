@@ -7,9 +7,10 @@ the product is imported, so that this folder runs alone: `python -m pytest contr
 import base64
 import hashlib
 import json
+import re
 import time
 import uuid
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from datetime import datetime, timedelta
 from types import SimpleNamespace
 from typing import Any
@@ -181,6 +182,11 @@ class Caller:
     def get(self, path: str, **options: Any) -> httpx.Response:
         return self.send("GET", path, **options)
 
+    def routes(self, having: str = "operationId") -> set[tuple[str, str]]:
+        """The method and path of each operation of the served document that has the member `having`."""
+        paths = self.get("/openapi.json", auth=False).json()["paths"]
+        return {(method.upper(), path) for path, item in paths.items() for method in item if having in item[method]}
+
     def post(self, path: str, body: Any, *, headers: dict[str, str] | None = None) -> httpx.Response:
         sent = {"content-type": "application/json", **(headers or {})}
         return self.send("POST", path, headers=sent, content=json.dumps(body).encode())
@@ -252,6 +258,17 @@ def recorded_once(caller: Caller, last: Values | None, problem: Values, route: s
     (row,) = caller.refusals_since(last)
     assert (row.id, row.kind, row.reason) == (problem.refusal_id, "refusal", problem.code)
     assert (row.route, row.gate) == (route, gate)
+
+
+def not_covered(routes: Iterable[tuple[str, str]], requests: Iterable[tuple[str, str]]) -> list[tuple[str, str]]:
+    """Those of `routes` that no method and path of `requests` is of."""
+    sent = list(requests)
+    patterns = {route: re.compile(re.sub(r"\{\w+\}", "[^/]+", route[1])) for route in routes}
+    return [
+        route
+        for route, pattern in patterns.items()
+        if not any(method == route[0] and pattern.fullmatch(path) for method, path in sent)
+    ]
 
 
 def check_every_answer(method: str, response: httpx.Response) -> None:

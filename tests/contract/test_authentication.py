@@ -4,7 +4,7 @@ import hashlib
 
 import pytest
 
-from contract.caller import Caller, new_invoice, refused
+from contract.caller import Caller, new_invoice, not_covered, refused
 from contract.conftest import Target
 
 CLIENT_ROUTES = [
@@ -77,6 +77,10 @@ def test_a_token_in_another_case_is_another_token(client: Caller) -> None:
     swapped = client.token.swapcase()
     assert swapped != client.token
     refused(client.get("/refusals", auth=False, headers={"authorization": f"Bearer {swapped}"}), 401, "unauthorized")
+
+
+def test_no_route_that_asks_for_a_token_is_missing_here(client: Caller) -> None:
+    assert not_covered(client.routes("security"), CLIENT_ROUTES) == []
 
 
 @pytest.mark.parametrize(("method", "path"), CLIENT_ROUTES)

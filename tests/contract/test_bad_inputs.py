@@ -35,6 +35,10 @@ def test_every_file_has_its_answer_in_the_index() -> None:
     assert on_disk == {f"{folder}/{name}" for folder, files in INDEX.items() for name in files}
 
 
+def test_no_route_with_a_body_is_missing_here(client: Caller) -> None:
+    assert {f"{method} {path}" for method, path in client.routes("requestBody")} == set(ROUTES.values())
+
+
 # With a JSON content type the event carries text, without one base64.
 @pytest.mark.parametrize("content_type", ["application/json", None], ids=["as_text", "as_base64"])
 @pytest.mark.parametrize("case", CASES, ids=lambda case: f"{case.route}-{case.file.stem}")

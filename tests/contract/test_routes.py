@@ -2,7 +2,7 @@
 
 import pytest
 
-from contract.caller import Caller, new_invoice, read, refused
+from contract.caller import Caller, new_invoice, not_covered, read, refused
 
 METHODS = ("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "REPORT")
 ALLOWED = {
@@ -27,6 +27,11 @@ NO_ROUTE = (
     *("/refusals/", "/refusals/x", "/v1/decide", "/$default/health", "/.env", "/x%ff", "/caf%C3%A9"),
     *("/rails/", "/rails/ach/", "/rails/ach/R01", "/rails/ach/codes", "/rails/ach/codes/", "/rails/ach/codes/R01/"),
 )
+
+
+def test_no_route_is_missing_here(client: Caller) -> None:
+    allowed = [(method, path) for path, methods in ALLOWED.items() for method in methods.split(", ")]
+    assert not_covered(client.routes(), allowed) == []
 
 
 @pytest.mark.parametrize("path", NO_ROUTE)

@@ -157,7 +157,7 @@ def test_make_run_prints_one_ready_line_and_a_request_that_decides_when_pasted(s
     ready, request = serving.lines()
     assert re.fullmatch(r"ready http://127\.0\.0\.1:\d+ token=it's-a-token", ready)
     answer = subprocess.run(["bash", "-c", request], capture_output=True, check=True, text=True).stdout
-    assert json.loads(answer)["rule"] == "card_expired"
+    assert json.loads(answer)["rule"] == "insufficient_funds"
     # Nothing else comes to standard output, whatever is asked.
     os.killpg(serving.process.pid, signal.SIGINT)
     rest, _ = serving.process.communicate(timeout=20)

@@ -224,15 +224,6 @@ def test_the_built_wheel_holds_just_the_server_and_the_tables_and_runs_in_a_fres
     assert finished.returncode == 0, finished.stdout + finished.stderr
 
 
-@pytest.mark.parametrize("script", ["witness.py", "rails/pages.py", "mcp_server/paypilot_rails_mcp.py"])
-def test_a_script_says_what_it_does(script: str) -> None:
-    command = [sys.executable, REPOSITORY / "scripts" / script, "--help"]
-    path = {**os.environ, "PYTHONPATH": str(REPOSITORY / "lambda")}
-    finished = subprocess.run(command, capture_output=True, text=True, env=path)
-    assert finished.returncode == 0, finished.stderr
-    assert "usage:" in finished.stdout
-
-
 def run(command: list[str | Path]) -> None:
     finished = subprocess.run(command, capture_output=True, text=True)
     assert finished.returncode == 0, finished.stdout + finished.stderr

@@ -17,8 +17,6 @@ PROGRAMS = sorted(
     for path in (ROOT / "scripts").rglob("*.py")
     if '__name__ == "__main__"' in path.read_text()
 )
-# They read their arguments in a way of their own.
-WITHOUT_VERSION = {"contract/openapi.py", "mcp_server/paypilot_rails_mcp.py", "witness.py"}
 NEWCOMER = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
 
 
@@ -37,7 +35,7 @@ def test_a_program_explains_itself_in_any_folder(program: str, tmp_path: Path) -
     assert len(explanation.split("\n\n")[0]) > 40
 
 
-@pytest.mark.parametrize("program", [program for program in PROGRAMS if program not in WITHOUT_VERSION])
+@pytest.mark.parametrize("program", PROGRAMS)
 def test_a_program_tells_the_version(program: str, tmp_path: Path) -> None:
     assert run(program, "--version", tmp_path) == f"PayPilot {__version__}\n"
 

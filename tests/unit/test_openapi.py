@@ -3,24 +3,31 @@
 import json
 import re
 import uuid
-from typing import Any
+from collections.abc import Iterator
+from typing import Annotated, Any
 
+import jsonschema
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 from openapi_spec_validator import OpenAPIV31SpecValidator
 from pydantic import TypeAdapter, ValidationError
 
-from paypilot import decisions, invoices, refusals
+from paypilot import invoices
 from paypilot.call import Access
-from paypilot.core import card_table, rail_table
-from paypilot.http import body, page, problems
+from paypilot.http import page, problems
 from paypilot.routes import ROUTES
-from scripts.contract import models as contract_models
-from scripts.contract import openapi
+from scripts.contract import models, openapi
+from scripts.contract.operations import OPERATIONS
+from scripts.local.example import FAILED_PAYMENT
+from support.slice import ROOT
 
 DOCUMENT: dict[str, Any] = json.loads(openapi.DOCUMENT.read_bytes())
-OPERATIONS = {operation.route: operation for operation in openapi.OPERATIONS}
+DOCUMENTED = {
+    f"{method.upper()} {path}": operation
+    for path, item in DOCUMENT["paths"].items()
+    for method, operation in item.items()
+}
 
 
 def documented_codes() -> set[tuple[int, str]]:
@@ -37,15 +44,15 @@ def test_it_is_valid() -> None:
     OpenAPIV31SpecValidator(DOCUMENT).validate()
 
 
-def test_its_routes_are_the_services_routes() -> None:
-    documented = {f"{method.upper()} {path}" for path, item in DOCUMENT["paths"].items() for method in item}
-    assert documented == set(OPERATIONS) == {route.name for route in ROUTES}
+def test_its_routes_are_those_of_the_route_table_and_each_is_described() -> None:
+    assert set(DOCUMENTED) == {route.name for route in ROUTES}
+    assert set(OPERATIONS) == {route.handler for route in ROUTES}
 
 
-def test_a_token_is_asked_for_exactly_where_the_service_asks_for_one() -> None:
-    assert {route for route, operation in OPERATIONS.items() if not operation.public} == {
-        route.name for route in ROUTES if route.access is Access.CLIENT
-    }
+def test_a_token_and_a_body_are_asked_for_exactly_where_the_route_table_says_so() -> None:
+    for route in ROUTES:
+        assert ("security" in DOCUMENTED[route.name]) == (route.access is Access.CLIENT), route.name
+        assert ("requestBody" in DOCUMENTED[route.name]) == bool(route.body_bytes_max), route.name
 
 
 def test_its_problem_codes_are_the_error_classes_each_with_its_status() -> None:
@@ -55,8 +62,7 @@ def test_its_problem_codes_are_the_error_classes_each_with_its_status() -> None:
 def test_every_status_has_the_headers_that_it_owes() -> None:
     responses = [
         response
-        for item in DOCUMENT["paths"].values()
-        for operation in item.values()
+        for operation in DOCUMENTED.values()
         for response in operation["responses"].values()
         if "$ref" not in response
     ]
@@ -68,30 +74,32 @@ def test_it_says_which_question_the_table_answers() -> None:
     assert "the same payment instrument, later" in DOCUMENT["info"]["description"]
 
 
-@pytest.mark.parametrize("route", OPERATIONS)
-def test_its_examples_are_of_their_models(route: str) -> None:
-    operation = OPERATIONS[route]
-    if operation.body:
-        operation.body.model_validate_json(json.dumps(operation.body_example))
-    for answer in operation.answers.values():
-        if answer.model and answer.example:
-            answer.model.model_validate_json(json.dumps(answer.example))
-    contract_models.Problem.model_validate_json(json.dumps(contract_models.PROBLEM))
-    assert contract_models.PROBLEM["type"] == f"{contract_models.URN}{contract_models.PROBLEM['code']}"
+def examples(part: Any) -> Iterator[tuple[dict[str, Any], Any]]:
+    """Each example under `part`, with its schema."""
+    if isinstance(part, dict) and "example" in part:
+        # The example of a schema stands in it, that of a body or parameter beside it.
+        yield part.get("schema", part), part["example"]
+    for each in part.values() if isinstance(part, dict) else part if isinstance(part, list) else ():
+        yield from examples(each)
 
 
-def test_actions_and_tones_are_those_of_the_tables() -> None:
-    properties = DOCUMENT["components"]["schemas"]["Decision"]["properties"]
-    assert set(properties["action"]["enum"]) == card_table.ACTIONS | rail_table.ACTIONS
-    assert set(properties["tone"]["enum"]) == card_table.TONES | rail_table.TONES
+@pytest.mark.parametrize(("schema", "example"), list(examples(DOCUMENT)))
+def test_its_examples_are_of_their_schemas(schema: dict[str, Any], example: Any) -> None:
+    jsonschema.Draft202012Validator({**schema, "components": DOCUMENT["components"]}).validate(example)
 
 
-INVOICE_ID = TypeAdapter(contract_models.InvoiceId)
+def test_its_first_request_is_the_readme_s() -> None:
+    assert f"-d '{json.dumps(FAILED_PAYMENT)}'" in (ROOT / "README.md").read_text()
+    [body] = DOCUMENTED["POST /decide"]["requestBody"]["content"].values()
+    assert body["example"] == FAILED_PAYMENT
+
+
+INVOICE_ID = TypeAdapter(Annotated[str, models.FIELDS["invoice_id"]])
 
 
 @given(
     st.text("ab9._:/-", max_size=12)
-    | st.from_regex(contract_models.INVOICE_ID, fullmatch=True)
+    | st.from_regex(models.INVOICE_ID, fullmatch=True)
     | st.text(max_size=4)
     | st.builds("a".ljust, st.integers(250, 260), st.sampled_from("a./"))
 )
@@ -111,14 +119,5 @@ def test_its_pattern_of_an_invoice_id_is_the_one_that_is_enforced(text: str) -> 
     assert documented == invoices.is_invoice_id(text)
 
 
-def test_its_other_patterns_and_limits_are_those_that_are_enforced() -> None:
-    schemas = DOCUMENT["components"]["schemas"]
-    parameters = DOCUMENT["components"]["parameters"]
-    assert schemas["DecideRequest"]["properties"]["failure_code"]["pattern"] == f"^{decisions.FAILURE_CODE.pattern}$"
-    assert schemas["OutcomeReport"]["properties"]["report_key"]["pattern"] == f"^{body.PRINTABLE_KEY.pattern}$"
-    limit = parameters["limit"]["schema"]
-    assert (limit["default"], limit["maximum"]) == (page.LIMIT_DEFAULT, page.LIMIT_MAX)
-    assert parameters["kind"]["schema"]["enum"] == [kind for kind in refusals.LISTING if kind]
-    assert re.fullmatch(contract_models.CURSOR, page.write_cursor(b"h", uuid.uuid4()))
-    for name in ("attempt", "prior_failures"):
-        assert schemas["DecideRequest"]["properties"][name]["maximum"] == decisions.COUNT_MAX
+def test_its_pattern_of_a_cursor_is_that_of_a_cursor() -> None:
+    assert re.fullmatch(models.CURSOR, page.write_cursor(b"h", uuid.uuid4()))

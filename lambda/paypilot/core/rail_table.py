@@ -4,13 +4,17 @@ Like the card table it answers for the same instrument, later. What is wrong wit
 it is loaded, never an answer.
 """
 
+from __future__ import annotations
+
 import re
 from collections.abc import Iterable, Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from paypilot.core.canonical import canonical_json, digest
-from paypilot.core.rail_types import Answer, Disposition, Policy, RailRefusal, Source
 from paypilot.core.rule import InvalidTable, NotACode, Rule, TableRefuses
+
+if TYPE_CHECKING:
+    from paypilot.core.rail_types import Answer, Disposition, Policy, RailDecision, RailRefusal, Source
 
 # The five dispositions, by what has to change before this debit can exist again.
 CHANGES_FIRST = {
@@ -34,23 +38,6 @@ ACTIONS = frozenset(
 TONES = frozenset({"plain_no_blame", "soft_no_pressure"})
 PERSON_RULE = "a_person_acts_first_where_it_never_goes_again"
 
-_DOCUMENT_KEYS = {
-    "rail",
-    "name",
-    "published",
-    "question",
-    "scope",
-    "code_pattern",
-    "code_form",
-    "sources",
-    "facts",
-    "decisions",
-    "fall_through_row",
-    "codes",
-    "unlisted",
-    "refusal",
-}
-
 
 def a_person_acts_first(goes_again: str) -> bool:
     """`PERSON_RULE`: exactly where nothing that we change lets the debit go again, whatever a column says."""
@@ -65,8 +52,11 @@ class RailTable:
     """
 
     def __init__(self, document: Mapping[str, Any]) -> None:
-        if document.keys() != _DOCUMENT_KEYS:
-            raise InvalidTable(f"a rail's table has exactly the keys {sorted(_DOCUMENT_KEYS)}")
+        # Half a millisecond of a cold start, and a card's decision reads no rail's table.
+        from paypilot.core.rail_types import RailDocument
+
+        if document.keys() != RailDocument.__required_keys__:
+            raise InvalidTable(f"a rail's table has exactly the keys {sorted(RailDocument.__required_keys__)}")
         self.document = document
         self.canonical = canonical_json(document)
         self.version = digest(self.canonical)
@@ -222,7 +212,7 @@ def policy_at(answer: Answer, attempt: int) -> Policy:
     return limit["when_used_up"] if limit and attempt > limit["reinitiations"] else answer["policy"]
 
 
-def _rail_fields(answer: Answer, *, used_up: bool) -> dict[str, Any]:
+def _rail_fields(answer: Answer, *, used_up: bool) -> RailDecision:
     """What the table says of the code, whatever the attempt; `limit_used_up` is what the attempt makes of it."""
     limit = answer["limit"]
     return {
@@ -233,8 +223,9 @@ def _rail_fields(answer: Answer, *, used_up: bool) -> dict[str, Any]:
         "changes_first": answer["changes_first"],
         "a_person_acts_first": answer["a_person_acts_first"],
         "family": answer["family"],
-        "limit": limit
-        and {
+        "limit": None
+        if limit is None
+        else {
             "reinitiations": limit["reinitiations"],
             "within_days": limit["within_days"],
             "counted_from": limit["counted_from"],

@@ -1,6 +1,6 @@
 """The shapes that a rail's table and its answers have: mappings, as the published document has them."""
 
-from typing import TypedDict
+from typing import Any, Literal, TypedDict
 
 
 class Source(TypedDict):
@@ -99,7 +99,7 @@ class Citation(TypedDict):
     about: str
     says: str
     sources: list[str]
-    second_hand: bool
+    second_hand: Literal[True]
     disagreements: list[Disagreement]
 
 
@@ -110,3 +110,48 @@ class RailRefusal(TypedDict):
     what_would_change_it: str
     until_then: str
     may_be_cited: list[Citation]
+
+
+class RailDocument(TypedDict):
+    """A published table. The digest of its canonical bytes (RFC 8785) is its version."""
+
+    rail: str
+    name: str
+    published: str
+    question: str
+    scope: str
+    code_pattern: str | None
+    code_form: str
+    sources: list[Source]
+    facts: list[dict[str, Any]]
+    decisions: list[dict[str, Any]]
+    fall_through_row: int | None
+    codes: list[dict[str, Any]]
+    unlisted: list[dict[str, Any]]
+    refusal: RailRefusal | None
+
+
+class DecisionLimit(TypedDict):
+    """The limit in short. The days can't be checked here: a request carries no settlement date."""
+
+    reinitiations: int
+    within_days: int
+    counted_from: str
+
+
+class RailDecision(TypedDict):
+    """What the rail's table says of the code at any attempt, as a decision shows it.
+
+    `limit_used_up` is true from the failed debit on after which the limit allows no retry.
+    """
+
+    rail: str
+    code: str
+    row: int
+    goes_again: str
+    changes_first: str
+    a_person_acts_first: bool
+    family: str | None
+    limit: DecisionLimit | None
+    limit_used_up: bool
+    reason: str
