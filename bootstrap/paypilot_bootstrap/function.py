@@ -14,7 +14,8 @@ from aws_lambda_powertools.metrics import EphemeralMetrics, MetricUnit
 from paypilot.record.database import connect
 from paypilot.settings import read_settings
 from paypilot_bootstrap.migrate import migrate
-from paypilot_bootstrap.prove import Proof, as_data, prove, prove_owner
+from paypilot_bootstrap.proof.attempt import Proof, as_data
+from paypilot_bootstrap.proof.prove import prove, prove_owner
 
 settings = read_settings(os.environ)
 SERVICE = os.environ.get("POWERTOOLS_SERVICE_NAME") or "paypilot-bootstrap"

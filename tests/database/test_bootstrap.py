@@ -18,7 +18,7 @@ from paypilot.tables import published_tables
 from paypilot_bootstrap import migrate as migrations
 from paypilot_bootstrap.function import handler as bootstrap
 from paypilot_bootstrap.migrate import MigrationError, migrate
-from paypilot_bootstrap.prove import ProofFailed
+from paypilot_bootstrap.proof.attempt import ProofFailed
 from scripts.local.postgres import LocalPostgres
 from support.slice import TestDatabase, blank_database, record_on, running_postgres, service_environment
 

@@ -15,7 +15,9 @@ from paypilot.record.database import Connection, connect
 from paypilot.record.rows import new_id
 from paypilot.refusals import record_refusal
 from paypilot_bootstrap.function import handler as bootstrap
-from paypilot_bootstrap.prove import REFUSED, ProofFailed, prove, prove_owner
+from paypilot_bootstrap.proof.attempt import ProofFailed
+from paypilot_bootstrap.proof.prove import prove, prove_owner
+from paypilot_bootstrap.proof.refused import REFUSED
 from support.slice import TestDatabase, bootstrapped, decided, record_on, running_postgres, until
 
 AUDIT = "paypilot.decision_audit"
