@@ -61,7 +61,9 @@ REFUSED: dict[str, LiteralString] = {
         "ON CONFLICT (refusal_id) DO UPDATE SET reason = 'proof'"
     ),
     "INSERT rule_counts": "INSERT INTO paypilot.rule_counts VALUES ('paypilot-proof', 'proof', 0, 1, 0, 0)",
-    "INSERT erasures": "INSERT INTO paypilot.erasures (client_id, decisions, outcomes, refusals) VALUES ('x', 0, 0, 0)",
+    "INSERT erasures": (
+        "INSERT INTO paypilot.erasures (erasure_id, client_id, table_name, row_count) VALUES (0, 'x', 'x', 0)"
+    ),
     "SELECT invoice_states": "SELECT FROM paypilot.invoice_states",
     "nextval of a sequence": "SELECT nextval('paypilot.decision_audit_seq_seq')",
     "COPY TO PROGRAM": "COPY (SELECT 1) TO PROGRAM 'true'",
