@@ -63,6 +63,16 @@ def sqlstate(connection: psycopg.Connection[Any], statement: LiteralString | sql
     return "allowed"
 
 
+def changes(table: str) -> dict[str, sql.Composed]:
+    """What an append-only table must refuse, by the change's name."""
+    name = sql.Identifier("paypilot", table)
+    return {
+        "UPDATE": sql.SQL("UPDATE {} SET client_id = client_id").format(name),
+        "DELETE": sql.SQL("DELETE FROM {}").format(name),
+        "TRUNCATE": sql.SQL("TRUNCATE {}").format(name),
+    }
+
+
 def tried(connection: Connection, steps: Callable[[], str]) -> str:
     """What `steps` gives, or the SQLSTATE that it ends with; rolled back."""
     try:

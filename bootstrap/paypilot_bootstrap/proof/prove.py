@@ -13,11 +13,10 @@ rows. Others' queries and the statistics of rows that it may not see stay hidden
 from typing import Any
 
 import psycopg
-from psycopg import sql
 
 from paypilot.record.database import Connection
 from paypilot_bootstrap.append_only import APPEND_ONLY
-from paypilot_bootstrap.proof.attempt import DENIED, Proof, ProofFailed, rolled_back, sqlstate
+from paypilot_bootstrap.proof.attempt import DENIED, Proof, ProofFailed, changes, rolled_back, sqlstate
 from paypilot_bootstrap.proof.catalog import catalog
 from paypilot_bootstrap.proof.refused import REFUSED, granting_what_it_holds, insert_without_a_client, refused
 from paypilot_bootstrap.proof.rows import control, other_clients_rows
@@ -47,12 +46,7 @@ def prove_owner(connection: psycopg.Connection[Any]) -> list[Proof]:
     """That the triggers refuse the owner too, on the master user's connection. Raises `ProofFailed`."""
     proofs = []
     for table in (*APPEND_ONLY, "erasures"):
-        name = sql.Identifier("paypilot", table)
-        for change, statement in {
-            "UPDATE": sql.SQL("UPDATE {} SET client_id = client_id").format(name),
-            "DELETE": sql.SQL("DELETE FROM {}").format(name),
-            "TRUNCATE": sql.SQL("TRUNCATE {}").format(name),
-        }.items():
+        for change, statement in changes(table).items():
             with rolled_back(connection):
                 connection.execute("SET LOCAL ROLE paypilot_owner")
                 got = sqlstate(connection, statement)

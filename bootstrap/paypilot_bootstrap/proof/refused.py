@@ -2,20 +2,15 @@
 
 from typing import LiteralString
 
+from psycopg import sql
+
 from paypilot.record.database import Connection
-from paypilot_bootstrap.proof.attempt import DENIED, PROVER, Proof, rolled_back, set_client, sqlstate, tried
+from paypilot_bootstrap.append_only import APPEND_ONLY
+from paypilot_bootstrap.proof.attempt import DENIED, PROVER, Proof, changes, rolled_back, set_client, sqlstate, tried
 
 # name -> the statement that the service must be refused
-REFUSED: dict[str, LiteralString] = {
-    "UPDATE decision_audit": "UPDATE paypilot.decision_audit SET action = action",
-    "UPDATE decision_outcomes": "UPDATE paypilot.decision_outcomes SET outcome = outcome",
-    "UPDATE decision_refusals": "UPDATE paypilot.decision_refusals SET reason = reason",
-    "DELETE decision_audit": "DELETE FROM paypilot.decision_audit",
-    "DELETE decision_outcomes": "DELETE FROM paypilot.decision_outcomes",
-    "DELETE decision_refusals": "DELETE FROM paypilot.decision_refusals",
-    "TRUNCATE decision_audit": "TRUNCATE paypilot.decision_audit",
-    "TRUNCATE decision_outcomes": "TRUNCATE paypilot.decision_outcomes",
-    "TRUNCATE decision_refusals": "TRUNCATE paypilot.decision_refusals",
+REFUSED: dict[str, LiteralString | sql.Composed] = {
+    **{f"{change} {table}": statement for table in APPEND_ONLY for change, statement in changes(table).items()},
     "CREATE TABLE in paypilot": "CREATE TABLE paypilot.proof (id integer)",
     "CREATE TABLE in public": "CREATE TABLE public.proof (id integer)",
     "CREATE TEMPORARY TABLE": "CREATE TEMPORARY TABLE proof (id integer)",
@@ -71,7 +66,7 @@ REFUSED: dict[str, LiteralString] = {
 }
 
 
-def refused(connection: Connection, name: str, statement: LiteralString) -> Proof:
+def refused(connection: Connection, name: str, statement: LiteralString | sql.Composed) -> Proof:
     with rolled_back(connection):
         set_client(connection, PROVER)
         return Proof(name, DENIED, sqlstate(connection, statement))

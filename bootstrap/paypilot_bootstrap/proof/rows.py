@@ -1,7 +1,8 @@
 """The service's own rows, which it must write and read, and another client's, which it must not see."""
 
 from collections.abc import Iterator
-from typing import LiteralString
+
+from psycopg import sql
 
 from paypilot import decisions, outcomes, refusals
 from paypilot.core.decide import FailedPayment, apply_rule
@@ -10,6 +11,7 @@ from paypilot.http.problems import InvalidJson
 from paypilot.record.database import Connection
 from paypilot.record.rows import Record, new_id
 from paypilot.tables import published_tables
+from paypilot_bootstrap.append_only import APPEND_ONLY
 from paypilot_bootstrap.proof.attempt import OTHER_CLIENT, PROVER, Proof, set_client, tried
 
 
@@ -36,12 +38,12 @@ def control(connection: Connection, when: str) -> Proof:
     return Proof(name, "1 decision, 1 refusal, 1 paid", tried(connection, write_and_read))
 
 
-VISIBLE: LiteralString = """
-SELECT (SELECT count(*) FROM paypilot.decision_audit WHERE client_id <> %(client)s)
-     + (SELECT count(*) FROM paypilot.decision_outcomes WHERE client_id <> %(client)s)
-     + (SELECT count(*) FROM paypilot.decision_refusals WHERE client_id <> %(client)s)
-     + (SELECT count(*) FROM paypilot.rule_counts WHERE client_id <> %(client)s)
-"""
+VISIBLE = sql.SQL("SELECT {}").format(
+    sql.SQL(" + ").join(
+        sql.SQL("(SELECT count(*) FROM {} WHERE client_id <> %(client)s)").format(sql.Identifier("paypilot", table))
+        for table in (*APPEND_ONLY, "rule_counts")
+    )
+)
 
 
 def other_clients_rows(connection: Connection) -> Iterator[Proof]:
