@@ -66,7 +66,7 @@ def test_an_erasure_removes_one_client_and_leaves_a_row_that_counts_what_it_remo
     make_rows(service, CLIENT)
     make_rows(service, OTHER)
     before = counted(database, OTHER)
-    assert erase(database, CLIENT) == MADE
+    assert {table: rows for table, rows in erase(database, CLIENT).items() if rows} == MADE
     assert counted(database, CLIENT) == {}
     assert counted(database, OTHER) == before == MADE
     assert read_summary(record_on(service, CLIENT)) == []
@@ -74,7 +74,7 @@ def test_an_erasure_removes_one_client_and_leaves_a_row_that_counts_what_it_remo
     with database.superuser() as connection:
         left = connection.execute(
             "SELECT erasure_id, client_id, table_name, row_count, erased_by, erased_at <= clock_timestamp() "
-            "FROM paypilot.erasures"
+            "FROM paypilot.erasures WHERE row_count > 0"
         ).fetchall()
     assert sorted(left) == [
         (number, client, table, rows, "postgres", True)
