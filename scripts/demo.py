@@ -16,6 +16,7 @@ import httpx
 import psycopg
 
 from paypilot.http import problems
+from paypilot_bootstrap.append_only import APPEND_ONLY
 from scripts.local import command
 from scripts.local.host import HostError, running_host
 from scripts.local.postgres import LocalPostgres, PostgresError, ignore_libpq_environment
@@ -25,18 +26,25 @@ ACME, ZENITH = "token-of-acme", "token-of-zenith"
 TOKENS = {ACME: "acme", ZENITH: "zenith"}
 INVALID_TOKENS = '{"sha256:not-a-digest": "acme"}'
 
-# Each row as the demo tells of it: whose it is, and what it records.
-ROWS = """
-SELECT decision_id AS id, decided_at AS at, client_id || ': decision by ' || rule || ', '
-       || coalesce('retry in ' || retry_in_days || ' d', 'never') || CASE WHEN escalated THEN ', escalated' ELSE '' END
-FROM paypilot.decision_audit
-UNION ALL
-SELECT outcome_id, reported_at, client_id || ': outcome ' || outcome FROM paypilot.decision_outcomes
-UNION ALL
-SELECT refusal_id, refused_at, client_id || ': refusal at gate ' || gate || ', ' || reason
-FROM paypilot.decision_refusals
-ORDER BY at
-"""
+# Each table's row in words: when it was taken, and what it records. One of another table is shown by the table's name.
+WORDS = {
+    "decision_audit": (
+        "decided_at",
+        "'decision by ' || rule || ', ' || coalesce('retry in ' || retry_in_days || ' d', 'never') "
+        "|| CASE WHEN escalated THEN ', escalated' ELSE '' END",
+    ),
+    "decision_outcomes": ("reported_at", "'outcome ' || outcome"),
+    "decision_refusals": ("refused_at", "'refusal at gate ' || gate || ', ' || reason"),
+}
+
+
+def select_rows(table: str, id_column: str) -> str:
+    """The table's rows: their id, when they were taken, and whose they are, with what they record."""
+    at, words = WORDS.get(table, ("now()", f"'row of {table}'"))
+    return f"SELECT {id_column} AS id, {at} AS at, client_id || ': ' || {words} FROM paypilot.{table}"  # noqa: S608
+
+
+ROWS = "\nUNION ALL\n".join(select_rows(table, columns[0]) for table, columns in APPEND_ONLY.items()) + "\nORDER BY at"
 
 # What acme may see at GET /refusals, as the database has it.
 LISTED = """

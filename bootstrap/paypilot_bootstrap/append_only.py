@@ -1,11 +1,12 @@
 """The record's append-only tables, in the order in which they were made, and the columns that the service supplies.
 
-`seq` and the times are the database's own.
+A table's own id comes first. `seq` and the times are the database's own.
 """
 
 from collections.abc import Mapping
+from typing import LiteralString
 
-APPEND_ONLY: Mapping[str, tuple[str, ...]] = {
+APPEND_ONLY: Mapping[LiteralString, tuple[LiteralString, ...]] = {
     "decision_audit": (
         "decision_id",
         "client_id",

@@ -14,11 +14,11 @@ from aws_lambda_powertools.metrics import EphemeralMetrics, MetricUnit
 from paypilot.record.database import connect
 from paypilot.settings import read_settings
 from paypilot_bootstrap.migrate import migrate
-from paypilot_bootstrap.prove import Proof, as_data, prove, prove_owner
+from paypilot_bootstrap.proof.attempt import Proof, as_data
+from paypilot_bootstrap.proof.prove import prove, prove_owner
 
 settings = read_settings(os.environ)
-SERVICE = os.environ.get("POWERTOOLS_SERVICE_NAME") or "paypilot-bootstrap"
-logger = Logger(service=SERVICE)
+logger = Logger(service=settings.service)
 
 # On RDS a new master password takes effect a little after the change completes.
 LOGIN_SECONDS, LOGIN_PAUSE_SECONDS = 60, 2
@@ -78,6 +78,6 @@ def _master_connection(password: str) -> psycopg.Connection[Any]:
 
 
 def _count(name: str) -> None:
-    metrics = EphemeralMetrics(namespace=settings.metrics_namespace, service=SERVICE)
+    metrics = EphemeralMetrics(namespace=settings.metrics_namespace, service=settings.service)
     metrics.add_metric(name, MetricUnit.Count, 1)
     metrics.flush_metrics()

@@ -73,7 +73,7 @@ def bootstrap(target: Target) -> None:
     }
     from paypilot_bootstrap.function import handler
     from paypilot_bootstrap.migrate import MigrationError
-    from paypilot_bootstrap.prove import ProofFailed
+    from paypilot_bootstrap.proof.attempt import ProofFailed
 
     try:
         handler({"action": "bootstrap", "master_password": target.password}, None)

@@ -18,9 +18,9 @@ from paypilot.tables import published_tables
 from paypilot_bootstrap import migrate as migrations
 from paypilot_bootstrap.function import handler as bootstrap
 from paypilot_bootstrap.migrate import MigrationError, migrate
-from paypilot_bootstrap.prove import ProofFailed
+from paypilot_bootstrap.proof.attempt import ProofFailed
 from scripts.local.postgres import LocalPostgres
-from support.slice import TestDatabase, blank_database, record_on, running_postgres, service_environment
+from support.slice import TestDatabase, blank_database, decided, record_on, running_postgres, service_environment
 
 LATEST = max(migration.version for migration in migrations.migrations())
 
@@ -205,6 +205,31 @@ def test_decisions_recorded_before_an_upgrade_are_replayed_with_the_same_bodies(
     before = bodies()
     assert run_bootstrap(blank.server)["schema_version"] == LATEST
     assert bodies() == before
+
+
+def test_erasures_before_an_upgrade_become_a_row_for_each_table_and_stay_append_only(blank: TestDatabase) -> None:
+    erasures = "SELECT * FROM paypilot.erasures ORDER BY erasure_id, table_name"
+    erase = "SELECT FROM paypilot.erase_client('client-a')"
+    with blank.superuser() as connection:
+        migrate(connection, blank.service["PGPASSWORD"], up_to=6)
+        with connect(iam_login=False) as service:
+            for number in range(2):
+                decided(service, "client-a", f"in_{number}")
+            record_outcome(record_on(service, "client-a"), new_id(), "in_0", OutcomeReport("paid", "key"))
+        connection.execute(erase)
+        connection.execute(erase)
+        old = connection.execute("SELECT erasure_id, erased_by, erased_at FROM paypilot.erasures ORDER BY 1").fetchall()
+        assert run_bootstrap(blank.server)["schema_version"] == LATEST
+        migrated = connection.execute(erasures).fetchall()
+        assert migrated == [
+            (number, "client-a", table, rows, erased_by, erased_at)
+            for (number, erased_by, erased_at), counts in zip(old, ((2, 1, 0), (0, 0, 0)), strict=True)
+            for table, rows in zip(("decision_audit", "decision_outcomes", "decision_refusals"), counts, strict=True)
+        ]
+        connection.execute(erase)
+        assert {row[0] for row in connection.execute(erasures).fetchall()} == {1, 2, 3}
+        with pytest.raises(psycopg.errors.InsufficientPrivilege, match="append-only"):
+            connection.execute("DELETE FROM paypilot.erasures")
 
 
 def test_prove_alone_needs_no_master_password(database: TestDatabase) -> None:

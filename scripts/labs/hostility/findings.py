@@ -7,15 +7,14 @@ from typing import Any, NamedTuple
 
 import psycopg
 
+from paypilot_bootstrap.append_only import APPEND_ONLY
 from scripts.labs.hostility.generate import CANARY, TOKENS
 
 SECRETS = (CANARY, *TOKENS)
-# A decision's own columns that are input, and checked to be what the contract allows. Nothing else may hold any.
+# The columns that are input, and checked to be what the contract allows. No other column may hold any.
 INPUT_COLUMNS = {
     "decision_audit": {"invoice_id", "failure_code", "idempotency_key"},
     "decision_outcomes": {"invoice_id", "report_key"},
-    "decision_refusals": set(),
-    "erasures": set(),
 }
 
 
@@ -39,10 +38,10 @@ def of_answer(status: int, body: str, asked: object) -> Iterable[Finding]:
 
 def of_rows(superuser: "psycopg.Connection[Any]") -> Iterable[Finding]:
     """No row holds input in a column that isn't for it, and no refusal any at all."""
-    for table, allowed in INPUT_COLUMNS.items():
+    for table in (*APPEND_ONLY, "erasures"):
         columns = superuser.execute(f"SELECT * FROM paypilot.{table} LIMIT 0".encode()).description  # noqa: S608
         for column in columns or ():
-            if column.name not in allowed:
+            if column.name not in INPUT_COLUMNS.get(table, ()):
                 statement = f'SELECT count(*) FROM paypilot.{table} WHERE strpos("{column.name}"::text, %s) > 0'  # noqa: S608
                 for secret in SECRETS:
                     count = superuser.execute(statement.encode(), (secret,)).fetchone()
