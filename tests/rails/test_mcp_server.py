@@ -224,7 +224,7 @@ def test_the_built_wheel_holds_just_the_server_and_the_tables_and_runs_in_a_fres
     assert finished.returncode == 0, finished.stdout + finished.stderr
 
 
-@pytest.mark.parametrize("script", ["witness.py", "rails/pages.py", "mcp_server/paypilot_rails_mcp.py"])
+@pytest.mark.parametrize("script", ["witness.py", "tables/pages.py", "mcp_server/paypilot_rails_mcp.py"])
 def test_a_script_says_what_it_does(script: str) -> None:
     command = [sys.executable, REPOSITORY / "scripts" / script, "--help"]
     path = {**os.environ, "PYTHONPATH": str(REPOSITORY / "lambda")}
