@@ -72,3 +72,9 @@ def test_the_tests_readme_has_a_row_for_each_folder_of_tests() -> None:
     assert rows == {
         path.parent.relative_to(ROOT / "tests").parts[0] for path in (ROOT / "tests").glob("*/**/test_*.py")
     }
+
+
+def test_the_scripts_readme_has_a_row_for_each_program_and_room() -> None:
+    rows = set(re.findall(r"^\| `([\w.]+)/?` \|", (ROOT / "scripts" / "README.md").read_text(), re.M))
+    tracked = {path.name for path in (ROOT / "scripts").iterdir() if path.name[0] not in "_."}
+    assert rows == tracked - {"README.md"}
