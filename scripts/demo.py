@@ -25,7 +25,7 @@ ACME, ZENITH = "token-of-acme", "token-of-zenith"
 TOKENS = {ACME: "acme", ZENITH: "zenith"}
 INVALID_TOKENS = '{"sha256:not-a-digest": "acme"}'
 
-# Each row as the demo tells of it: whose it is, and what it records.
+# How the demo reports a row: whose it is, and what it records.
 ROWS = """
 SELECT decision_id AS id, decided_at AS at, client_id || ': decision by ' || rule || ', '
        || coalesce('retry in ' || retry_in_days || ' d', 'never') || CASE WHEN escalated THEN ', escalated' ELSE '' END
@@ -38,7 +38,7 @@ FROM paypilot.decision_refusals
 ORDER BY at
 """
 
-# What acme may see at GET /refusals, as the database has it.
+# The rows that acme may see at GET /refusals.
 LISTED = """
 SELECT refusal_id FROM paypilot.decision_refusals WHERE client_id = 'acme'
 UNION ALL
@@ -48,7 +48,7 @@ SELECT decision_id FROM paypilot.decision_audit WHERE client_id = 'acme' AND NOT
 
 @dataclass
 class Walk:
-    """The walk so far: `seen` are the ids of the rows that were told of, `faults` what was not as expected."""
+    """The walk so far: `seen` are the ids of the rows already reported, `faults` what was not as expected."""
 
     postgres: LocalPostgres
     client: httpx.Client
@@ -77,7 +77,7 @@ class Walk:
         key: str | None = None,
         database_is_down: bool = False,
     ) -> httpx.Response:
-        """Send `request` ("METHOD /path") and hold its answer to `answers` and the new rows to `leaves`.
+        """Send `request` ("METHOD /path") and compare its answer with `answers` and the new rows with `leaves`.
 
         `body` is sent as JSON, or as it is where it is text already.
         """
@@ -88,10 +88,10 @@ class Walk:
         response = self.client.request(method, self.url + path, headers=headers, content=content)
         if response.headers["content-type"] == "application/problem+json":
             self.codes.add(response.json()["code"])
-        self.tell(what, describe(response), answers, [] if database_is_down else self.new_rows(), leaves)
+        self.report(what, describe(response), answers, [] if database_is_down else self.new_rows(), leaves)
         return response
 
-    def tell(self, what: str, got: str, expected: str, rows: Sequence[str], leaves: Sequence[str]) -> None:
+    def report(self, what: str, got: str, expected: str, rows: Sequence[str], leaves: Sequence[str]) -> None:
         """Print a line for what was tried, and keep what is not as expected."""
         faults = [f"{what}: expected {expected}, got {got}"] if got != expected else []
         faults += [f"{what}: missing row: {row}" for row in (Counter(leaves) - Counter(rows)).elements()]
@@ -199,7 +199,7 @@ def bodies(walk: Walk) -> None:
 
 
 def decisions(walk: Walk) -> list[str]:
-    """Decides, and returns the ids of the controls: decisions that must not be listed as refusals."""
+    """Decide, and return the ids of the controls: decisions that must not be listed as refusals."""
     walk.chapter("Decisions")
     expired = {"invoice_id": "in_1001", "failure_code": "card_expired"}
     control = walk.step(
@@ -269,7 +269,7 @@ def bank_debits(walk: Walk) -> None:
 
 
 def outcomes(walk: Walk) -> list[str]:
-    """Reports outcomes, and returns the id of the control."""
+    """Report outcomes, and return the id of the control."""
     walk.chapter("Outcomes")
     paid = {"outcome": "paid", "report_key": "report-1"}
     control = walk.step(
@@ -325,7 +325,7 @@ def database_down(walk: Walk) -> None:
         database_is_down=True,
     )
     if "retry-after" not in down.headers:
-        walk.faults.append("a 503 for the database tells no Retry-After")
+        walk.faults.append("the 503 of a lost database has no Retry-After")
     walk.step(
         "no refusal without its row",
         "POST /decide",
@@ -335,7 +335,7 @@ def database_down(walk: Walk) -> None:
     )
     walk.step("health doesn't ask the database", "GET /health", answers="200 ok", database_is_down=True)
     walk.postgres.start()
-    walk.tell("the database is back, nothing in between", "-", "-", walk.new_rows(), [])
+    walk.report("the database is back, nothing in between", "-", "-", walk.new_rows(), [])
     walk.step(
         "the same key again",
         "POST /decide",
