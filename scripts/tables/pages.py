@@ -89,8 +89,8 @@ class RailPage:
         yield f"{document['scope']} {_question(self.rail)}"
         yield Facts(_edition(self.rail))
         yield from self._refusal()
-        if decisions := self.rail.dispositions():
-            yield Heading(2, "The decisions", "decisions")
+        if dispositions := self.rail.dispositions():
+            yield Heading(2, "The dispositions", "dispositions")
             yield Table(
                 "By what has to change before this debit can exist again",
                 ["Row", "Goes again", "What has to change first", "A person acts first", "Codes"],
@@ -102,7 +102,7 @@ class RailPage:
                         "yes" if row["a_person_acts_first"] else "no",
                         " ".join(f"`{code}`" for code in row["codes"]),
                     ]
-                    for row in decisions
+                    for row in dispositions
                 ],
             )
             yield (
@@ -110,8 +110,8 @@ class RailPage:
                 f"{document['fall_through_row']}. Whether a person acts first is derived from the row, by the rule "
                 f"`{PERSON_RULE}`."
             )
-            for row in decisions:
-                yield from self._decision(row)
+            for row in dispositions:
+                yield from self._disposition(row)
         if document["unlisted"]:
             yield Heading(2, "Known, and not listed", "unlisted")
             yield "These fall through as well: sources name them, and this table does not classify them."
@@ -153,7 +153,7 @@ class RailPage:
             ],
         )
 
-    def _decision(self, row: Disposition) -> Iterator[Block]:
+    def _disposition(self, row: Disposition) -> Iterator[Block]:
         yield Heading(2, f"Row {row['row']}: {row['summary'].rstrip('.')}", f"row-{row['row']}", f"Row {row['row']}")
         yield f"{row['why']} {self._cite(source['id'] for source in row['sources'])}"
         policy = row["policy"]

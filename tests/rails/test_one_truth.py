@@ -50,12 +50,12 @@ class Cells(HTMLParser):
 
 
 def printed(text: str, rows: list[list[str]]) -> dict[str, Said]:
-    """What a page's table of decisions says of each code, and under "" of every other one."""
+    """What a page's table of dispositions says of each code, and under "" of every other one."""
     names = {words: name for name, words in printed_pages.WORDS.items()}
     said: dict[str, Said] = {}
-    decisions = [row for row in rows if len(row) == 5 and row[0].strip().isdigit()]
-    assert [row[0].strip() for row in decisions] == ["1", "2", "3", "4", "5"]
-    for row in decisions:
+    dispositions = [row for row in rows if len(row) == 5 and row[0].strip().isdigit()]
+    assert [row[0].strip() for row in dispositions] == ["1", "2", "3", "4", "5"]
+    for row in dispositions:
         number, again, first, person, codes = (cell.strip() for cell in row)
         said |= dict.fromkeys(re.findall(r"\w+", codes), (int(number), names[again], names[first], person == "yes"))
     [fall_through_row] = re.findall(r"not matched and falls through to row (\d)", " ".join(text.split()))
