@@ -91,16 +91,16 @@ destroy: ## Destroy the deployed slice: CONFIRM=<its name>, and SNAPSHOT=false t
 	$(TERRAFORM) destroy -input=false -auto-approve -var=deletion_protection=false -var=final_snapshot=$(or $(SNAPSHOT),true)
 
 ##@ Tables and documents
-GENERATED := lambda/paypilot/openapi.json docs/rails THIRD_PARTY_LICENSES
+GENERATED := lambda/paypilot/openapi.json docs/cards.md docs/cards.html docs/rails THIRD_PARTY_LICENSES
 
 .PHONY: explain
 explain: $(INSTALLED) ## Explain a recorded decision and decide it again: FILE=decision.json
 	@$(RUN) scripts/explain.py $(if $(FILE),-- "$(FILE)")
 
 .PHONY: generate
-generate: $(INSTALLED) ## Write every generated file again: the OpenAPI document, the rail pages, the licences
+generate: $(INSTALLED) ## Write every generated file again: the OpenAPI document, the printed tables, the licences
 	$(RUN) scripts/contract/openapi.py
-	$(RUN) scripts/rails/pages.py
+	$(RUN) scripts/tables/pages.py
 	$(RUN) scripts/deploy/third_party.py
 
 # A file that a generator adds counts as a difference too.

@@ -1,1 +1,1 @@
-"""What people run, and the rooms behind it: the README of each room says what is in it."""
+"""What people run, and the rooms behind it: README.md has a line for each."""

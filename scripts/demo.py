@@ -46,7 +46,7 @@ def select_rows(table: str, id_column: str) -> str:
 
 ROWS = "\nUNION ALL\n".join(select_rows(table, columns[0]) for table, columns in APPEND_ONLY.items()) + "\nORDER BY at"
 
-# What acme may see at GET /refusals, as the database has it.
+# The rows that acme may see at GET /refusals.
 LISTED = """
 SELECT refusal_id FROM paypilot.decision_refusals WHERE client_id = 'acme'
 UNION ALL
@@ -56,7 +56,7 @@ SELECT decision_id FROM paypilot.decision_audit WHERE client_id = 'acme' AND NOT
 
 @dataclass
 class Walk:
-    """The walk so far: `seen` are the ids of the rows that were told of, `faults` what was not as expected."""
+    """The walk so far: `seen` are the ids of the rows already reported, `faults` what was not as expected."""
 
     postgres: LocalPostgres
     client: httpx.Client
@@ -85,7 +85,7 @@ class Walk:
         key: str | None = None,
         database_is_down: bool = False,
     ) -> httpx.Response:
-        """Send `request` ("METHOD /path") and hold its answer to `answers` and the new rows to `leaves`.
+        """Send `request` ("METHOD /path") and compare its answer with `answers` and the new rows with `leaves`.
 
         `body` is sent as JSON, or as it is where it is text already.
         """
@@ -96,10 +96,10 @@ class Walk:
         response = self.client.request(method, self.url + path, headers=headers, content=content)
         if response.headers["content-type"] == "application/problem+json":
             self.codes.add(response.json()["code"])
-        self.tell(what, describe(response), answers, [] if database_is_down else self.new_rows(), leaves)
+        self.report(what, describe(response), answers, [] if database_is_down else self.new_rows(), leaves)
         return response
 
-    def tell(self, what: str, got: str, expected: str, rows: Sequence[str], leaves: Sequence[str]) -> None:
+    def report(self, what: str, got: str, expected: str, rows: Sequence[str], leaves: Sequence[str]) -> None:
         """Print a line for what was tried, and keep what is not as expected."""
         faults = [f"{what}: expected {expected}, got {got}"] if got != expected else []
         faults += [f"{what}: missing row: {row}" for row in (Counter(leaves) - Counter(rows)).elements()]
@@ -207,7 +207,7 @@ def bodies(walk: Walk) -> None:
 
 
 def decisions(walk: Walk) -> list[str]:
-    """Decides, and returns the ids of the controls: decisions that must not be listed as refusals."""
+    """Decide, and return the ids of the controls: decisions that must not be listed as refusals."""
     walk.chapter("Decisions")
     expired = {"invoice_id": "in_1001", "failure_code": "card_expired"}
     control = walk.step(
@@ -277,7 +277,7 @@ def bank_debits(walk: Walk) -> None:
 
 
 def outcomes(walk: Walk) -> list[str]:
-    """Reports outcomes, and returns the id of the control."""
+    """Report outcomes, and return the id of the control."""
     walk.chapter("Outcomes")
     paid = {"outcome": "paid", "report_key": "report-1"}
     control = walk.step(
@@ -333,7 +333,7 @@ def database_down(walk: Walk) -> None:
         database_is_down=True,
     )
     if "retry-after" not in down.headers:
-        walk.faults.append("a 503 for the database tells no Retry-After")
+        walk.faults.append("the 503 of a lost database has no Retry-After")
     walk.step(
         "no refusal without its row",
         "POST /decide",
@@ -343,7 +343,7 @@ def database_down(walk: Walk) -> None:
     )
     walk.step("health doesn't ask the database", "GET /health", answers="200 ok", database_is_down=True)
     walk.postgres.start()
-    walk.tell("the database is back, nothing in between", "-", "-", walk.new_rows(), [])
+    walk.report("the database is back, nothing in between", "-", "-", walk.new_rows(), [])
     walk.step(
         "the same key again",
         "POST /decide",

@@ -1,10 +1,10 @@
-"""Say why a recorded decision was taken, and decide it again by the table that it names.
+"""Explain a recorded decision, and decide it again by the table that it names.
 
-Give it a decision, or a page of GET /decisions/{invoice_id}, as JSON. It decides again and compares the whole body:
-each field that differs from what the table decides, is missing or is one too many is named. It exits 1 if there is
-one, and for a decision that no published table takes.
+The input is a decision, or a page of GET /decisions/{invoice_id}, as JSON. The whole body is compared with what the
+table decides, and each field that differs, is missing or is unknown is named. The exit status is 1 if there is one, or
+if no published table decides this.
 
-It reads no record: a decision that agrees with its table may still be one that the service never took.
+The record isn't read: a decision that agrees with its table may still be one that the service never took.
 """
 
 import json
@@ -28,7 +28,7 @@ from scripts.local import command
 
 
 class Unexplained(Exception):
-    """There is no decision here that a table could take again; the message says why, in words of our own."""
+    """A decision that can't be decided again; the message says why, and repeats no input."""
 
 
 def main() -> None:
@@ -97,17 +97,19 @@ def explain(recorded: object) -> list[str]:
         ) from error
     differing = differences(expected, recorded)
     print(f"decision {expected['decision_id']} of invoice {payment.invoice_id}, {expected['decided_at']}")
-    tell("asked", f"{payment.failure_code}, attempt {payment.attempt}, {payment.prior_failures} prior failures")
-    tell("table", decision.rules_version)
-    tell("rule", f"{decision.rule}, {'matched' if decision.matched else 'the code fell through'}")
+    report("asked", f"{payment.failure_code}, attempt {payment.attempt}, {payment.prior_failures} prior failures")
+    report("table", decision.rules_version)
+    report("rule", f"{decision.rule}, {'matched' if decision.matched else 'the code fell through'}")
     for name, text in reasons:
-        tell(name, text)
-    tell("risk", f"{decision.churn_risk}{', so a retry comes one day sooner' if decision.escalated else ''}")
+        report(name, text)
+    report("risk", f"{decision.churn_risk}{', so a retry comes one day sooner' if decision.escalated else ''}")
     days = decision.retry_in_days
-    tell("answer", f"{decision.action}, {decision.tone}, {'never retried' if days is None else f'retried in {days} d'}")
-    # On one line with the digest's first digits; the whole of it stands above.
+    report(
+        "answer", f"{decision.action}, {decision.tone}, {'never retried' if days is None else f'retried in {days} d'}"
+    )
+    # On one line with the digest's first digits; the whole digest is printed above.
     agrees = f"agrees with the table of digest {decision.rules_version[:19]}...; no record was read"
-    tell("replay", f"DIFFERS in {', '.join(differing)}" if differing else agrees)
+    report("replay", f"DIFFERS in {', '.join(differing)}" if differing else agrees)
     print()
     return differing
 
@@ -159,7 +161,7 @@ def differences(expected: Mapping[str, object], recorded: Mapping[str, object]) 
     return [name if name in decided else json.dumps(name) for name in differing]
 
 
-def tell(name: str, text: str) -> None:
+def report(name: str, text: str) -> None:
     """One labelled paragraph."""
     print(textwrap.fill(text, 100, initial_indent=f"  {name:<8}", subsequent_indent=" " * 10, break_long_words=False))
 

@@ -1,7 +1,7 @@
 """Issue an API token for a client, or revoke one. A token is shown once and kept nowhere: files hold its digest.
 
   make token CLIENT=acme TOKENS=tokens.json          print the token, and add its entry to the file
-  make revoke DIGEST=sha256:… TOKENS=tokens.json     take the entry out of it
+  make revoke DIGEST=sha256:… TOKENS=tokens.json     remove its entry
 
 A file holds an object of digests to client ids, as DECISION_API_TOKEN takes it; one whose name ends in .tfvars.json
 holds it as the Terraform variable `token_digests`. To rotate a token: issue a second one to the same client, deploy,
@@ -36,14 +36,14 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser = command.parser(__doc__)
     what = parser.add_mutually_exclusive_group(required=True)
     what.add_argument("client", nargs="?", help=f"the client id: {CLIENT_ID.pattern}")
-    what.add_argument("--revoke", metavar="DIGEST", help="take this entry out of the file")
+    what.add_argument("--revoke", metavar="DIGEST", help="remove this entry from the file")
     parser.add_argument("--into", metavar="FILE", type=Path, help="the JSON file of entries, made if it isn't there")
     options = parser.parse_args(arguments)
     try:
         if options.client is not None:
             issue(options.client, options.into)
         elif options.into is None:
-            raise TokenError("--revoke needs --into FILE, the file to take the entry out of")
+            raise TokenError("--revoke needs --into FILE, the file to remove the entry from")
         else:
             revoke(options.revoke, options.into)
     except TokenError as error:
@@ -51,7 +51,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
 
 
 def issue(client: str, file: Path | None) -> None:
-    """Draw a token for `client`; its entry goes into `file` before the token is shown. Raises `TokenError`."""
+    """Generate a token for `client`; its entry goes into `file` before the token is shown. Raises `TokenError`."""
     if not CLIENT_ID.fullmatch(client):
         raise TokenError(f"a client id is 1-63 of a-z 0-9 _ -, the first a letter or digit ({CLIENT_ID.pattern})")
     token = secrets.token_urlsafe(TOKEN_BYTES)
@@ -82,7 +82,7 @@ def show(token: str, entry: str, file: Path | None) -> None:
 
 
 def revoke(entry: str, file: Path) -> None:
-    """Take the token with the digest `entry` (`sha256:` and 64 hex digits) out of `file`, however it stands there.
+    """Remove the token of the digest `entry` (`sha256:` and 64 hex digits) from `file`, where it may be in the clear.
 
     Raises `TokenError`.
     """
@@ -146,7 +146,7 @@ def _read(file: Path, real: Path) -> dict[str, Any]:
 def _each_once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     fields = dict(pairs)
     if len(fields) < len(pairs):
-        raise TokenError("a name stands twice in the file, and may mean two things; it was left as it is")
+        raise TokenError("a name appears twice in the file, and may mean two things; it was left as it is")
     return fields
 
 
@@ -156,7 +156,7 @@ def _written(document: Mapping[str, object]) -> str:
 
 
 def _check(file: Path, entries: object) -> None:
-    """By the very reader that the function has. An empty object is a file whose last token was revoked."""
+    """Check the entries by the function's own reader. An empty object is a file whose last token was revoked."""
     if not isinstance(entries, dict):
         raise TokenError(f"{TERRAFORM_VARIABLE} in {file} is not a JSON object; it was left as it is")
     if not entries:

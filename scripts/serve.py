@@ -3,8 +3,8 @@
 Environment:
   PORT                8080; 0 takes a free one
   PAYPILOT_DATA_DIR   .local; the database's files, kept between runs
-  DECISION_API_TOKEN  a token is drawn for this run unless one is given
-  DATABASE_URL        a Postgres of your own instead of the embedded one; its login must be able to create roles
+  DECISION_API_TOKEN  the token to accept; one is generated for this run unless it is set
+  DATABASE_URL        your own Postgres instead of the embedded one; its login must be able to create roles
   PG*                 libpq's own variables (PGHOST, PGSERVICE, ...) are ignored
 """
 
@@ -42,7 +42,7 @@ def main() -> None:
     for number in STOP_SIGNALS:
         signal.signal(number, _stop)
     ignore_libpq_environment()
-    # The HTTP server's own lines hold what was requested. The function's tell of every answer.
+    # The HTTP server's own lines repeat the request. The function logs every answer.
     logging.getLogger("waitress").setLevel(logging.CRITICAL)
     try:
         with listening_socket(os.environ.get("PORT", "8080")) as listener, database() as target:
@@ -80,13 +80,13 @@ def listening_socket(port: str) -> socket.socket:
 
 
 def data_folder() -> Path:
-    """Where the database's files are. An empty setting is none: the files are never strewn over the current folder."""
+    """The folder of the database's files. An empty setting counts as none, and never as the current folder."""
     return Path(os.environ.get("PAYPILOT_DATA_DIR") or ".local")
 
 
 @contextlib.contextmanager
 def database() -> Iterator[Target]:
-    """A running database to set up: that of DATABASE_URL, after a word about it, or the embedded one for as long."""
+    """A running database to set up: that of DATABASE_URL, after printing which, or the embedded one."""
     if url := os.environ.get("DATABASE_URL"):
         target = reach(url)
         print(
@@ -121,7 +121,7 @@ def configure_token() -> str | None:
 
 
 def print_ready(port: int, token: str | None) -> None:
-    """Tell that the slice answers, and a request to paste, unless no token would let it in."""
+    """Print that the slice answers, and a request to paste, unless no token would let it in."""
     if token is None:
         print(f"ready http://{HOST}:{port} but DECISION_API_TOKEN lets nobody in", flush=True)
         return

@@ -1,4 +1,4 @@
-"""Witness an MCP rails server: start it, shake hands as a client does, ask what must and must not match.
+"""Check an MCP rails server: start it, shake hands as a client does, ask what must and must not match.
 
 Exits 0 and prints each control, or 1 naming the control that failed. Without a command it starts the server
 that .mcp.json tells clients to start.
@@ -31,7 +31,7 @@ HELLO = {
 
 
 class ControlFailed(Exception):
-    """One control did not see what it must. The message names it and what it saw."""
+    """A control that failed; the message names it and what it saw."""
 
 
 async def exactly_the_three_tools(client: Client) -> None:
@@ -105,7 +105,7 @@ CONTROLS: list[Callable[[Client], Awaitable[None]]] = [
     its_version_is_the_release,
     negative_an_argument_that_is_unknown_or_no_integer_is_refused_by_name,
 ]
-# What no client of the SDK sends: each starts a server of its own.
+# The SDK's client can't send these: each starts its own server.
 PROCESS_CONTROLS: list[Callable[[StdioServerParameters], Awaitable[None]]] = [
     a_line_that_is_no_message_is_answered_and_so_is_all_before_the_end_of_input,
     an_interrupt_ends_it_quietly,

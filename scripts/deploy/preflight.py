@@ -1,4 +1,4 @@
-"""Say what a deployment still lacks, before anything is made: one line each, and exit 1 if one of them stops it.
+"""Check what a deployment still lacks, before anything is made: one line each, and exit 1 if one of them stops it.
 
 Reads infra/*.auto.tfvars.json (`infra/examples/settings.json` shows the first) and asks AWS who is calling, and what
 the account's concurrency limit is. Makes nothing.
@@ -35,7 +35,7 @@ def settings(folder: Path) -> dict[str, Any]:
         except (ValueError, RecursionError):
             document = None
         if not isinstance(document, dict):
-            sys.exit(f"preflight: {path.name} is not a JSON object of settings: mend it, or take it away")
+            sys.exit(f"preflight: {path.name} is not a JSON object of settings: fix or remove it")
         merged |= document
     return merged
 
@@ -80,9 +80,9 @@ def check_account(session: boto3.Session, found: dict[str, Any]) -> Iterator[Fin
         return
     total, wanted = limits["ConcurrentExecutions"], found.get("decision_reserved_concurrency") or 0
     fits = wanted == 0 or total - wanted >= UNRESERVED_AT_LEAST
-    told = f"{total} in the account, {wanted} to be reserved"
+    amounts = f"{total} in the account, {wanted} to be reserved"
     remedy = "" if fits else f": AWS keeps {UNRESERVED_AT_LEAST} unreserved; leave decision_reserved_concurrency out"
-    yield "Lambda concurrency", fits, told + remedy
+    yield "Lambda concurrency", fits, amounts + remedy
 
 
 def findings() -> Iterator[Finding]:
@@ -97,8 +97,8 @@ def findings() -> Iterator[Finding]:
 def main() -> int:
     command.parser(__doc__).parse_args()
     passed = True
-    for name, good, told in findings():
-        print(f"{'ok' if good else 'NO':3} {name}: {told}")
+    for name, good, found in findings():
+        print(f"{'ok' if good else 'NO':3} {name}: {found}")
         passed = passed and good
     return 0 if passed else 1
 

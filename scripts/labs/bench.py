@@ -60,7 +60,7 @@ def compare_with_targets(file: Path) -> int:
 
 
 def measure(folder: Path, only: Sequence[str], *, quick: bool) -> dict[str, Any]:
-    """The rows of every part in `only`, and what was measured on. Tells each row as it comes, on standard error."""
+    """The rows of every part in `only`, and what was measured on. Logs each row as it comes, on standard error."""
     rows: list[harness.Row] = []
     result: dict[str, Any] = {"machine": machine()}
 

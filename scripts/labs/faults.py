@@ -1,7 +1,7 @@
 """Break the database, the network, the clock and the function under load, and check what must hold after each fault.
 
 Several processes ask the Lambda handler without pause, through a proxy, on a real Postgres. After each fault their
-notes are held against the database's rows: see scripts/labs/faulting/invariants.py for what must hold.
+notes are compared with the database's rows: see scripts/labs/faulting/invariants.py for what must hold.
 """
 
 import contextlib
@@ -180,7 +180,7 @@ def _read(logs: list[Path]) -> list[Mapping[str, Any]]:
 def main() -> int:
     parser = command.parser(__doc__)
     parser.add_argument("--short", action="store_true", help="a minute instead of ten")
-    parser.add_argument("--seed", default="1", help="draws what is asked and when it breaks")
+    parser.add_argument("--seed", default="1", help="decides what is asked and when it breaks")
     parser.add_argument("--only", nargs="+", default=[], help="faults by name: " + ", ".join([*FAULTS, "kill", "race"]))
     arguments = parser.parse_args()
     ignore_libpq_environment()
@@ -192,12 +192,12 @@ def main() -> int:
 
 
 def perform(seed: str, *, short: bool, only: list[str]) -> Iterator[Result]:
-    """Every fault in turn, told as it comes."""
+    """Every fault in turn, reported as it comes."""
     rounds, workers, seconds = (1, 3, 1.5) if short else (5, 6, 4.0)
     with tempfile.TemporaryDirectory() as folder, contextlib.ExitStack() as stack:
         play = stack.enter_context(cast(Path(folder, "database"), seed))
         for number in range(rounds):
-            draw = f"{seed}-{number}"
+            case_seed = f"{seed}-{number}"
             for fault in FAULTS:
                 if only and fault not in only:
                     continue
@@ -207,18 +207,20 @@ def perform(seed: str, *, short: bool, only: list[str]) -> Iterator[Result]:
                             scenarios.small_disk(Path(folder, f"disk-{number}")) as disk,
                             cast(disk / "database", seed) as small,
                         ):
-                            yield _told(suffer(small, fault, draw, workers=workers, seconds=seconds))
+                            yield _reported(suffer(small, fault, case_seed, workers=workers, seconds=seconds))
                     else:
                         print("SKIPPED disk full: this user may not mount a file system in memory", flush=True)
                     continue
-                yield _told(suffer(play, fault, draw, workers=workers, seconds=seconds))
+                yield _reported(suffer(play, fault, case_seed, workers=workers, seconds=seconds))
             for step in KILLS if not only or "kill" in only else ():
-                yield _told(kill_the_function(play, step, draw))
+                yield _reported(kill_the_function(play, step, case_seed))
         if not only or "race" in only:
-            yield _told(race(play, seed, **({"workers": 16, "keys": 25} if short else {"workers": 64, "keys": 500})))
+            yield _reported(
+                race(play, seed, **({"workers": 16, "keys": 25} if short else {"workers": 64, "keys": 500}))
+            )
 
 
-def _told(result: Result) -> Result:
+def _reported(result: Result) -> Result:
     verdict = "BROKEN" if result.violations else "held"
     print(f"{verdict:6} {result.fault}: {result.answers} answers, {result.felt} not carried out", flush=True)
     for violation in result.violations[:5]:

@@ -1,7 +1,7 @@
 """Send hostile input by the hundred thousand, and look for it in answers, rows and logs.
 
 Events go to the handler and raw bytes to the local host, on a real Postgres; schemathesis reads the document, and
-atheris drives the parser. None of it may be answered 5xx, be repeated to a caller, or stand in a row or a log line.
+atheris drives the parser. None of it may be answered 5xx, be repeated to a caller, or appear in a row or a log line.
 """
 
 import argparse
@@ -41,7 +41,7 @@ def main() -> int:
     parser.add_argument("--requests", type=int, default=12_000, help="raw requests to the local host")
     parser.add_argument("--examples", type=int, default=100, help="schemathesis's for each operation and phase")
     parser.add_argument("--parser-runs", type=int, default=300_000, help="atheris's, where it is installed")
-    parser.add_argument("--seed", default="1", help="draws what is sent")
+    parser.add_argument("--seed", default="1", help="decides what is sent")
     arguments = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
         found = list(attack(Path(folder), arguments))
@@ -116,8 +116,8 @@ def _requests(address: str, arguments: argparse.Namespace) -> Iterator[Finding]:
         statuses[status] += 1
         body = rest[: int(length[1]) if length else 0].decode("utf-8", "replace")
         if status == 501 and b"transfer-encoding" in request.lower():
-            continue  # what RFC 9112 (6.1) has a server say to a transfer coding that it doesn't know; waitress's own
-        # Nor are its other refusals problem details: waitress refuses what is no HTTP before anything of ours runs.
+            continue  # RFC 9112 (6.1), on an unknown transfer coding; waitress's own answer
+        # Its other 4xx aren't problem details either: waitress answers invalid HTTP before anything of ours runs.
         yield from findings.of_answer(status, body if body.startswith("{") else "", request)
     print(f"raw requests: {sum(statuses.values()):,} sent, {findings.counted(statuses)}", flush=True)
 
@@ -150,8 +150,8 @@ def _schemathesis(folder: Path, address: str, examples: int) -> Iterator[Finding
         capture_output=True,
         text=True,
     )
-    told = [line.strip() for line in ran.stdout.splitlines() if "generated" in line or "No issues" in line]
-    print(f"schemathesis: {'; '.join(told)}", flush=True)
+    said = [line.strip() for line in ran.stdout.splitlines() if "generated" in line or "No issues" in line]
+    print(f"schemathesis: {'; '.join(said)}", flush=True)
     if ran.returncode:
         yield Finding("schemathesis found something", ran.stdout[-3000:])
 

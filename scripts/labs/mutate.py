@@ -1,6 +1,6 @@
 """Change the core and the parser in small ways, one at a time, and see whether the unit tests notice (mutmut).
 
-Prints the score, and the changes that survived: each is a line that no test holds to, or changes nothing that can be
+Prints the score, and the changes that survived: each is a line that no test checks, or changes nothing that can be
 seen. docs/reliability.md says which.
 """
 

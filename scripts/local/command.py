@@ -1,4 +1,4 @@
-"""What the commands of this folder share: how they read their arguments."""
+"""How the programs of scripts/ read their arguments."""
 
 import argparse
 from collections.abc import Sequence

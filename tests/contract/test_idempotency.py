@@ -9,7 +9,7 @@ from contract.caller import Caller, new_invoice, new_key, read, recorded_once, r
 VALUES = {"failure_code": "insufficient_funds", "attempt": 2, "prior_failures": 1}
 
 
-def test_the_same_key_and_values_answer_the_first_decision_byte_for_byte_and_write_nothing(client: Caller) -> None:
+def test_the_same_key_and_values_get_the_first_bytes_again_and_write_nothing(client: Caller) -> None:
     invoice, key = new_invoice(), new_key()
     first = client.try_decide(invoice, key, **VALUES)
     client.decide(invoice, **VALUES)

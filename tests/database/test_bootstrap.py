@@ -280,7 +280,7 @@ def on_rds(rds: LocalPostgres, monkeypatch: pytest.MonkeyPatch) -> LocalPostgres
     return rds
 
 
-def test_a_master_user_without_superuser_rights_bootstraps_twice_and_the_proof_names_what_rds_leaves_open(
+def test_a_master_user_that_is_no_superuser_bootstraps_twice_and_proves(
     on_rds: LocalPostgres,
 ) -> None:
     for _ in range(2):

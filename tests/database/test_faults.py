@@ -139,7 +139,7 @@ def test_a_killed_database_is_503_and_the_first_call_after_it_is_back_succeeds(w
     assert (whole.rows("in_asked"), whole.rows("in_after_kill")) == (0, 1)
 
 
-def test_a_frozen_database_is_503_within_the_deadline_on_every_route_and_then_goes_on(whole: Slice) -> None:
+def test_a_frozen_database_is_503_within_the_deadline_on_every_route(whole: Slice) -> None:
     whole.server.signal(signal.SIGSTOP)
     try:
         answers = ask_everything(whole)  # over connections that were warm, and over new ones

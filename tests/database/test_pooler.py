@@ -143,7 +143,7 @@ def test_what_a_shell_holds_for_other_programs_changes_no_answer(
     walk(*clients)
 
 
-def test_six_callers_on_two_server_connections_never_meet_each_others_rows_or_statements(
+def test_six_callers_on_two_server_connections_never_meet_each_others_rows(
     clients: tuple[Client, Client],
 ) -> None:
     together = threading.Barrier(6)
@@ -186,7 +186,7 @@ def test_statements_are_prepared_by_name_on_the_servers_own_connection_only(
     assert prepared() == 0
 
 
-def test_a_transaction_of_one_caller_is_not_seen_by_the_next_on_the_same_server_connection(
+def test_the_next_caller_on_a_server_connection_sees_no_earlier_transaction(
     pooled: TestDatabase,
 ) -> None:
     def seen(connection: Connection) -> list[Any]:

@@ -51,9 +51,7 @@ def test_owner_and_superuser_are_refused_every_change_also_as_a_replica(database
 
 
 @pytest.mark.parametrize("table", [*APPEND_ONLY, "rule_counts"])
-def test_a_query_that_forgets_its_filter_sees_one_client_and_without_a_client_nothing(
-    service: Connection, table: str
-) -> None:
+def test_a_query_without_a_filter_sees_one_client_and_without_a_client_nothing(service: Connection, table: str) -> None:
     clients = f"SELECT DISTINCT client_id FROM paypilot.{table}".encode()
     assert service.execute(clients).fetchall() == []
     with service.transaction():

@@ -1,4 +1,4 @@
-"""docs/architecture.md tells of the code that is there."""
+"""docs/architecture.md describes the code that is there."""
 
 import pkgutil
 import re
@@ -23,7 +23,7 @@ def test_the_failure_table_has_every_code_and_no_other() -> None:
 
 
 @pytest.mark.parametrize("row", [row.groupdict() for row in ROW.finditer(TEXT)], ids=lambda row: row["codes"])
-def test_a_row_of_the_failure_table_tells_what_the_error_does(row: dict[str, str]) -> None:
+def test_a_row_of_the_failure_table_says_what_the_error_does(row: dict[str, str]) -> None:
     for code in row["codes"].strip("`").split("` `"):
         problem = PROBLEMS[code]
         assert int(row["status"]) == problem.status

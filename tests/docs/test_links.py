@@ -12,8 +12,6 @@ LINK = re.compile(r"\]\((?!https?:)([^)#]*)(?:#([^)]*))?\)")
 FENCED = re.compile(r"^ *```.*?^ *```", re.M | re.S)
 TARGETS = set(re.findall(r"^([a-z0-9-]+):", (ROOT / "Makefile").read_text(), re.M))
 DOCUMENTS = sorted({*ROOT.glob("*.md"), *(path for folder in FOLDERS for path in ROOT.glob(f"{folder}/**/*.md"))})
-# Written by `make generate`, and their introduction.
-UNWRAPPED = {*ROOT.glob("docs/rails/*.md"), ROOT / "docs" / "cards.md", ROOT / "docs" / "rails.md"}
 WIDTH = 120
 
 documents = pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: str(path.relative_to(ROOT)))
@@ -55,7 +53,7 @@ def test_a_document_s_make_targets_exist(document: Path) -> None:
 
 
 # A table's row, a command and a link cannot be broken.
-@pytest.mark.parametrize("document", sorted({*DOCUMENTS} - UNWRAPPED), ids=lambda path: str(path.relative_to(ROOT)))
+@documents
 def test_a_line_of_a_document_fits_the_width(document: Path) -> None:
     prose = FENCED.sub("", document.read_text()).splitlines()
     assert [line for line in prose if len(line) > WIDTH and line[0] != "|" and " " in line.strip()] == []
@@ -74,3 +72,9 @@ def test_the_tests_readme_has_a_row_for_each_folder_of_tests() -> None:
     assert rows == {
         path.parent.relative_to(ROOT / "tests").parts[0] for path in (ROOT / "tests").glob("*/**/test_*.py")
     }
+
+
+def test_the_scripts_readme_has_a_row_for_each_program_and_room() -> None:
+    rows = set(re.findall(r"^\| `([\w.]+)/?` \|", (ROOT / "scripts" / "README.md").read_text(), re.M))
+    tracked = {path.name for path in (ROOT / "scripts").iterdir() if path.name[0] not in "_."}
+    assert rows == tracked - {"README.md"}

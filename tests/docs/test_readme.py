@@ -58,7 +58,7 @@ def url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     ):
         try:
             assert process.stdout is not None
-            # On a fresh clone make tells first what it installs.
+            # On a fresh clone make first says what it installs.
             ready = next((line for line in process.stdout if line.startswith("ready ")), "")
             assert ready.endswith("token=try-me\n"), ready + (folder / "log").read_text()
             yield ready.split()[1]
@@ -96,7 +96,7 @@ def _stable(answer: dict[str, Any]) -> Any:
 
 
 @pytest.mark.parametrize("command", sorted(set(INLINE)))
-def test_a_command_of_the_readme_runs_as_it_stands(command: str) -> None:
+def test_a_command_of_the_readme_runs_unchanged(command: str) -> None:
     line = command.replace("make ", "make --dry-run ") if command in LONG else command
     run = subprocess.run(["bash", "-c", line], cwd=ROOT, env=NEWCOMER, capture_output=True, text=True)
     assert run.returncode == 0, run.stdout + run.stderr
@@ -104,7 +104,7 @@ def test_a_command_of_the_readme_runs_as_it_stands(command: str) -> None:
 
 
 @pytest.mark.parametrize("target", ["setup", ".venv-bench/.installed", ".venv-checkov/.installed"])
-def test_make_tells_how_long_it_installs_before_it_does(target: str) -> None:
+def test_make_says_how_long_an_installation_takes_before_it_begins(target: str) -> None:
     plan = subprocess.run(
         ["make", "--dry-run", "--always-make", target],
         cwd=ROOT,

@@ -402,9 +402,7 @@ def test_no_variable_of_libpq_is_left(monkeypatch: pytest.MonkeyPatch) -> None:
     assert names.isdisjoint(os.environ)
 
 
-def test_a_database_of_ones_own_is_named_with_what_is_done_there_before_anything_is_changed(
-    start: Start, own: LocalPostgres
-) -> None:
+def test_a_database_of_ones_own_is_named_before_anything_in_it_is_changed(start: Start, own: LocalPostgres) -> None:
     with psycopg.connect(own.conninfo("paypilot")) as holds:
         # Whoever changes something here waits for this.
         holds.execute("SELECT pg_advisory_lock(%s)", (ADVISORY_LOCK,))

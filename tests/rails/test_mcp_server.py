@@ -185,7 +185,7 @@ def test_the_witness_does_not_wait_for_a_server_that_answers_nothing() -> None:
     assert "FAILED handshake: no answer within 1 s" in finished.stdout, finished.stdout + finished.stderr
 
 
-def test_the_built_wheel_holds_just_the_server_and_the_tables_and_runs_in_a_fresh_environment(tmp_path: Path) -> None:
+def test_the_wheel_holds_the_server_and_the_tables_and_runs_by_itself(tmp_path: Path) -> None:
     run(
         [
             sys.executable,

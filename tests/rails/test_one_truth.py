@@ -3,6 +3,7 @@
 import re
 from collections.abc import Iterator
 from html.parser import HTMLParser
+from pathlib import Path
 
 import anyio
 import httpx
@@ -11,7 +12,7 @@ from mcp import Client
 
 import paypilot_rails_mcp
 from paypilot.tables import published_tables
-from scripts.rails import pages as rails_pages
+from scripts.tables import pages as printed_pages
 from support.slice import TOKEN, Host
 
 RAILS = {rail.name: rail for rail in published_tables().rails}
@@ -49,29 +50,30 @@ class Cells(HTMLParser):
 
 
 def printed(text: str, rows: list[list[str]]) -> dict[str, Said]:
-    """What a page's table of decisions says of each code, and under "" of every other one."""
-    names = {words: name for name, words in rails_pages.WORDS.items()}
+    """What a page's table of dispositions says of each code, and under "" of every other one."""
+    names = {words: name for name, words in printed_pages.WORDS.items()}
     said: dict[str, Said] = {}
-    decisions = [row for row in rows if len(row) == 5 and row[0].strip().isdigit()]
-    assert [row[0].strip() for row in decisions] == ["1", "2", "3", "4", "5"]
-    for row in decisions:
+    dispositions = [row for row in rows if len(row) == 5 and row[0].strip().isdigit()]
+    assert [row[0].strip() for row in dispositions] == ["1", "2", "3", "4", "5"]
+    for row in dispositions:
         number, again, first, person, codes = (cell.strip() for cell in row)
         said |= dict.fromkeys(re.findall(r"\w+", codes), (int(number), names[again], names[first], person == "yes"))
-    [fall_through_row] = re.findall(r"not matched and falls through to row (\d)", text)
+    [fall_through_row] = re.findall(r"not matched and falls through to row (\d)", " ".join(text.split()))
     [said[""]] = {each for each in said.values() if each[0] == int(fall_through_row)}
     return said
 
 
 @pytest.fixture(scope="module")
 def pages() -> dict[tuple[str, str], dict[str, Said]]:
-    found = {}
-    for path in rails_pages.pages():
-        if path.stem == "bacs":
-            continue
-        text = path.read_text()
-        markdown_rows = [line.strip("| ").split(" | ") for line in text.splitlines() if line.startswith("| ")]
-        found[path.stem, path.suffix] = printed(text, markdown_rows if path.suffix == ".md" else Cells(text).rows)
-    return found
+    paths = [path for path in printed_pages.pages() if path.stem not in {"bacs", "cards"}]
+    return {(path.stem, path.suffix): printed(path.read_text(), table_rows(path)) for path in paths}
+
+
+def table_rows(path: Path) -> list[list[str]]:
+    text = path.read_text()
+    if path.suffix == ".html":
+        return Cells(text).rows
+    return [line.strip("| ").split(" | ") for line in text.splitlines() if line.startswith("| ")]
 
 
 @pytest.fixture(scope="module")
@@ -133,4 +135,16 @@ def test_all_four_refuse_bacs(client: httpx.Client) -> None:
     assert why == lookup.json()["refusal"]["why"]
     assert why in anyio.run(ask)
     for suffix in ("md", "html"):
-        assert why in (rails_pages.PAGES / f"bacs.{suffix}").read_text()
+        assert why in " ".join((printed_pages.DOCS / "rails" / f"bacs.{suffix}").read_text().split())
+
+
+@pytest.mark.parametrize("suffix", [".md", ".html"])
+def test_the_page_of_the_card_table_says_what_decide_answers(client: httpx.Client, suffix: str) -> None:
+    rows = table_rows(printed_pages.DOCS / f"cards{suffix}")
+    cells = [[words[0] for cell in row if (words := re.search(r"\w[\w ]*", cell))] for row in rows]
+    said = {row[0]: row[1:] for row in cells if row}
+    for rule in [*published_tables().card.rules, "default"]:
+        decided = client.post("/decide", json={"invoice_id": "in_truth", "failure_code": rule}).json()
+        days = decided["retry_in_days"]
+        again = f"in {days} day{'s' * (days > 1)}" if decided["retry"] else "no retry"
+        assert said.pop(decided["rule"]) == [decided["action"], again, decided["tone"]]

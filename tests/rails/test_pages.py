@@ -7,10 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from scripts.rails import pages as rails_pages
+from paypilot.tables import published_tables
+from scripts.tables.pages import RailPage, pages
 
 VOID = {"meta", "link", "br", "hr", "img", "input"}
-HTML = [path for path in rails_pages.pages() if path.suffix == ".html"]
+HTML = [path for path in pages() if path.suffix == ".html"]
 
 
 class Outline(HTMLParser):
@@ -54,8 +55,11 @@ def test_a_page_has_a_language_a_title_one_first_heading_and_no_link_into_nothin
     assert all(after - before <= 1 for before, after in pairwise(levels))
     ids = [attrs["id"] for _, attrs in outline.tags if "id" in attrs]
     assert len(ids) == len(set(ids))
-    local = {str(attrs["href"])[1:] for tag, attrs in outline.tags if tag == "a" and str(attrs["href"]).startswith("#")}
-    assert local <= set(ids)
+    links = [str(attrs["href"]) for tag, attrs in outline.tags if tag == "a"]
+    assert {link[1:] for link in links if link.startswith("#")} <= set(ids)
+    files = [link.partition("#")[0] for link in links if not link.startswith(("#", "https://"))]
+    assert "README.md" in {Path(file).name for file in files}
+    assert all((path.parent / file).is_file() for file in files)
 
 
 @pytest.mark.parametrize("path", HTML, ids=lambda path: path.name)
@@ -64,3 +68,11 @@ def test_every_table_has_a_caption_and_headers_with_a_scope(path: Path) -> None:
     names = [tag for tag, _ in tags]
     assert names.count("table") == names.count("caption") > 0
     assert all(attrs.get("scope") in {"col", "row"} for tag, attrs in tags if tag == "th")
+
+
+def test_a_source_goes_by_a_name_of_its_own_from_its_title() -> None:
+    for rail in published_tables().rails:
+        names, sources = RailPage(rail).names, rail.document["sources"]
+        assert len(set(names.values())) == len(sources)
+        assert all(source["title"].startswith(names[source["id"]].split(" #")[0]) for source in sources)
+        assert names.get("gal2", "Galileo #2") == "Galileo #2"

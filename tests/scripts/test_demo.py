@@ -26,7 +26,7 @@ CREATE TRIGGER add AFTER INSERT ON paypilot.decision_audit
 """
 
 
-def test_the_demo_walks_every_gate_and_finds_what_it_expects_in_lines_that_fit_a_terminal() -> None:
+def test_the_demo_finds_what_it_expects_at_every_gate_in_lines_that_fit() -> None:
     # Of the shell's own database nothing is taken.
     shell = os.environ | {"PGHOST": "database.invalid", "PGSERVICE": "no-such-service", "PGOPTIONS": "-c nonsense=1"}
     run = subprocess.run([sys.executable, ROOT / "scripts" / "demo.py"], env=shell, capture_output=True, text=True)
@@ -35,7 +35,7 @@ def test_the_demo_walks_every_gate_and_finds_what_it_expects_in_lines_that_fit_a
     assert max(len(line) for line in run.stdout.splitlines()) <= 100
 
 
-def test_the_demo_fails_naming_a_row_that_is_missing_a_row_that_is_not_expected_and_a_control_taken_for_a_refusal(
+def test_the_demo_names_a_missing_row_an_unexpected_row_and_a_failed_control(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     walk_every_gate = demo.walk_every_gate

@@ -113,7 +113,7 @@ def test_every_field_of_a_decision_is_compared_and_so_is_its_absence(field: str)
     assert f"DIFFERS in {field}\n" in explain(whole).stdout
 
 
-def test_a_time_that_is_not_written_as_the_record_has_it_differs_and_a_field_too_many_is_named() -> None:
+def test_a_time_in_another_form_differs_and_an_additional_field_is_named() -> None:
     result = explain(recorded("card_expired", decided_at="2026-12-01T00:00:00Z", churn_rist="low"))
     assert result.returncode == 1
     assert 'DIFFERS in decided_at, "churn_rist"\n' in result.stdout
@@ -129,7 +129,7 @@ def test_every_decision_of_a_page_is_looked_at_whatever_is_wrong_with_one() -> N
     assert result.stderr.startswith("explain: decision 1 of 2: ")
 
 
-def test_what_the_limit_makes_of_an_attempt_is_told_before_what_the_table_says_of_the_code() -> None:
+def test_a_used_up_limit_is_explained_before_what_the_table_says_of_the_code() -> None:
     said = explain(recorded("ach:R01", 3)).stdout
     assert "reinitiations are used up" in said
     assert said.index("used up") < said.index("It may go again")

@@ -36,7 +36,7 @@ def test_a_program_explains_itself_in_any_folder(program: str, tmp_path: Path) -
 
 
 @pytest.mark.parametrize("program", PROGRAMS)
-def test_a_program_tells_the_version(program: str, tmp_path: Path) -> None:
+def test_a_program_prints_the_version(program: str, tmp_path: Path) -> None:
     assert run(program, "--version", tmp_path) == f"PayPilot {__version__}\n"
 
 

@@ -197,7 +197,7 @@ def test_a_bad_client_id_is_refused_and_says_what_is_allowed(client: str, tmp_pa
         ('{"token_digests": {}}', "holds what the function would refuse"),
         ("55", "is not a JSON object"),
         ('{"token": NaN}', "can't be read as JSON"),
-        ('{"token": "acme", "token": "zenith"}', "a name stands twice"),
+        ('{"token": "acme", "token": "zenith"}', "a name appears twice"),
         ('{"sha256:' + 64 * "a" + '": "acme", "sha256:' + 64 * "A" + '": "zenith"}', "one token belongs to one client"),
         ("\xff", "can't be read as JSON"),
         ("[" * 200_000, "can't be read as JSON"),
@@ -217,7 +217,7 @@ def test_a_file_that_is_not_whole_is_left_as_it_is(content: str, why: str, tmp_p
         ('{"token_digests": null}', "token_digests in .* is not a JSON object"),
         ('{"token_digests": 55}', "token_digests in .* is not a JSON object"),
         ('{"token_digests": "token"}', "token_digests in .* is not a JSON object"),
-        ('{"token_digests": {}, "token_digests": {}}', "a name stands twice"),
+        ('{"token_digests": {}, "token_digests": {}}', "a name appears twice"),
         ('{"token_digests": {"sha256:zz": "acme"}}', "holds what the function would refuse"),
     ],
 )

@@ -94,7 +94,7 @@ def test_no_code_without_a_match_is_ever_retried(code: str, attempt: int, prior_
 @pytest.mark.parametrize(
     "code", ["ach:xyz", "ach:r01", "ach:R1", "ach:", "ach:R01:R02", "sepa:am04", "ACH:R01", "Sepa:AM04"]
 )
-def test_what_is_meant_for_a_rail_and_is_no_code_of_it_is_refused_and_never_falls_to_the_card_table(code: str) -> None:
+def test_an_invalid_code_of_a_rail_never_falls_through_to_the_card_table(code: str) -> None:
     assert isinstance(decide(FailedPayment("in_1001", code), TABLES), NotACode)
 
 

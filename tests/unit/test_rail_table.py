@@ -62,7 +62,7 @@ def test_each_ach_row_decides_for_exactly_its_codes(
         assert answer["sources"], "a listed code without a source"
 
 
-def test_every_code_from_r00_to_r99_hits_exactly_one_row_and_only_two_ever_go_again_as_they_are() -> None:
+def test_every_ach_code_hits_one_row_and_only_two_go_again_as_they_are() -> None:
     answers = [ACH.answer(f"R{number:02}") for number in range(100)]
     listed = {code for _, _, _, _, codes in THE_TABLE for code in codes.split()}
     assert {answer["code"] for answer in answers if answer["matched"]} == listed
@@ -105,7 +105,7 @@ def test_a_sepa_code_that_is_not_listed_falls_through_to_a_person(code: str) -> 
     assert answer["policy"] == {"action": "refer_to_person", "tone": "plain_no_blame", "retry_in_days": None}
 
 
-def test_every_listed_sepa_code_hits_exactly_one_row_and_only_missing_funds_go_again_as_they_are() -> None:
+def test_every_listed_sepa_code_hits_one_row_and_only_am04_goes_again_as_it_is() -> None:
     rows = SEPA.dispositions()
     for code in LISTED_SEPA:
         assert [row["row"] for row in rows if code in row["codes"]] == [SEPA.answer(code)["row"]]

@@ -22,7 +22,7 @@ def test_one_digest_is_the_default_clients() -> None:
     assert read_tokens("sha256:" + sha256("s3cret").hex()) == {sha256("s3cret"): "default"}
 
 
-def test_tokens_in_the_clear_and_digests_stand_side_by_side_and_two_may_be_one_clients() -> None:
+def test_clear_tokens_and_digests_may_be_mixed_and_a_client_may_have_two() -> None:
     text = json.dumps({"new": "acme", "sha256:" + sha256("old").hex().upper(): "acme", "other": "beta-2"})
     assert read_tokens(text) == {sha256("new"): "acme", sha256("old"): "acme", sha256("other"): "beta-2"}
 

@@ -62,7 +62,7 @@ JSON_VALUES = st.recursive(
 
 
 @given(st.fixed_dictionaries({}, optional=dict.fromkeys((*GOOD, "attempt", "prior_failures", "x"), JSON_VALUES)))
-def test_any_json_object_is_a_payment_within_the_limits_or_a_refusal_that_names_a_field(fields: dict[str, Any]) -> None:
+def test_any_json_object_is_a_payment_within_limits_or_a_refusal_naming_a_field(fields: dict[str, Any]) -> None:
     try:
         read = read_payment(request(json.dumps(fields)))
     except problems.InvalidJson:

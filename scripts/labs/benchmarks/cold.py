@@ -40,7 +40,7 @@ class RuntimeApi(ThreadingHTTPServer):
         threading.Thread(target=self.serve_forever, daemon=True).start()
 
     def handle_error(self, request: Any, client_address: Any) -> None:
-        """A runtime that is killed while it waits for the next event closes its connection: nothing to tell."""
+        """A runtime that is killed while it waits for the next event closes its connection: nothing to log."""
 
 
 class _RuntimeApiHandler(BaseHTTPRequestHandler):

@@ -86,9 +86,9 @@ def measure(server: LocalPostgres, sizes: list[int], rounds: int) -> list[Row]:
             return made
 
         for size in sizes:
-            draw = random.Random(size)  # noqa: S311
-            requests = _requests(draw, [f"in_{number}" for number in range(1, size // 3, size // 600 * 2)])
-            beside = _requests(draw, [f"known-{number}" for number in range(KNOWN_INVOICES)])
+            rng = random.Random(size)  # noqa: S311
+            requests = _requests(rng, [f"in_{number}" for number in range(1, size // 3, size // 600 * 2)])
+            beside = _requests(rng, [f"known-{number}" for number in range(KNOWN_INVOICES)])
             for name, request in requests.items():
                 pair = {"full": call(_name(size), request), "empty": call(EMPTY, beside[name])}
                 interleaved(pair, rounds // 5, f"{size}-{name}-warm-up")
@@ -105,11 +105,11 @@ def measure(server: LocalPostgres, sizes: list[int], rounds: int) -> list[Row]:
     return rows
 
 
-def _requests(draw: random.Random, invoices: list[str]) -> dict[str, Callable[[], dict[str, Any]]]:
-    """A request of each kind: a new decision, and the history of one of `invoices`, drawn anew each time."""
+def _requests(rng: random.Random, invoices: list[str]) -> dict[str, Callable[[], dict[str, Any]]]:
+    """A request of each kind: a new decision, and the history of a random one of `invoices`."""
     return {
-        "decide": lambda: decide_event(f"new-{draw.getrandbits(64)}"),
-        "history": lambda: ask("GET", f"/decisions/{draw.choice(invoices)}"),
+        "decide": lambda: decide_event(f"new-{rng.getrandbits(64)}"),
+        "history": lambda: ask("GET", f"/decisions/{rng.choice(invoices)}"),
         "summary": lambda: ask("GET", "/decisions/outcomes/summary"),
         "refusals": lambda: ask("GET", "/refusals"),
     }

@@ -1,4 +1,4 @@
-"""What every measurement shares: a database, requests, and clocks that read two things in turn."""
+"""The parts of every measurement: a database, requests, and clocks that read two things in turn."""
 
 import contextlib
 import json
@@ -69,7 +69,7 @@ def use_database(server: LocalPostgres, name: str) -> None:
 
 @contextlib.contextmanager
 def quiet() -> Iterator[None]:
-    """The function's log lines are written and thrown away."""
+    """Write the function's log lines and throw them away."""
     with contextlib.redirect_stdout(SINK):
         yield
 
@@ -114,7 +114,7 @@ def set_client(connection: "psycopg.Connection[Any]") -> None:
 
 
 def interleaved(calls: Mapping[str, Callable[[str], object]], rounds: int, seed: str) -> dict[str, list[float]]:
-    """Each call `rounds` times, in an order drawn anew each round: microseconds by name. A call gets a fresh word."""
+    """Each call `rounds` times, in a new random order each round: microseconds by name. A call gets a fresh word."""
     order = random.Random(seed)  # noqa: S311
     names = list(calls)
     taken: dict[str, list[float]] = {name: [] for name in names}

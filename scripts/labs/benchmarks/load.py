@@ -148,7 +148,7 @@ def _pgbench(server: LocalPostgres, script: Path, concurrency: int, seconds: flo
         raise RuntimeError(f"pgbench failed: {ran.stderr}")
     match = re.search(r"tps = ([\d.]+)", ran.stdout)
     if match is None:
-        raise RuntimeError(f"pgbench told no rate: {ran.stdout}")
+        raise RuntimeError(f"pgbench printed no rate: {ran.stdout}")
     after = resource.getrusage(resource.RUSAGE_CHILDREN)
     database = _processor_seconds(_server_processes(server)) - database
     callers = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
@@ -211,7 +211,7 @@ def _set_affinity(server: LocalPostgres, processors: set[int]) -> None:
 
 
 def _caller(target: str) -> None:
-    """One process: tells that it is ready, then for each line with a number of seconds, how often it decided."""
+    """One process: prints that it is ready, then for each line with a number of seconds, how often it decided."""
     words = (f"{os.getpid()}-{number}" for number in itertools.count())
     out = sys.stdout
     with quiet():

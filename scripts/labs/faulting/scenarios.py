@@ -22,10 +22,10 @@ BROKEN_CONNECTIONS = 20
 class Stage:
     """What a fault is done to. `seconds` is how long it lasts."""
 
-    def __init__(self, server: LocalPostgres, proxy: Proxy, draw: random.Random, seconds: float) -> None:
+    def __init__(self, server: LocalPostgres, proxy: Proxy, rng: random.Random, seconds: float) -> None:
         self.server = server
         self.proxy = proxy
-        self.draw = draw
+        self.rng = rng
         self.seconds = seconds
 
     def superuser(self) -> "psycopg.Connection[tuple[object, ...]]":
@@ -36,7 +36,7 @@ class Stage:
 def kill_postgres(stage: Stage) -> None:
     """Every process of the server is killed at once, and it is started again, three times."""
     for _ in range(3):
-        time.sleep(stage.draw.uniform(0.2, 0.6))
+        time.sleep(stage.rng.uniform(0.2, 0.6))
         stage.server.kill()
         time.sleep(stage.seconds / 6)
         stage.server.start()
@@ -56,7 +56,7 @@ def terminate_backends(stage: Stage) -> None:
             superuser.execute(
                 "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE usename = 'paypilot_service'"
             )
-            time.sleep(stage.draw.uniform(0, stage.seconds / 5))
+            time.sleep(stage.rng.uniform(0, stage.seconds / 5))
 
 
 def _break_connections(mode: Mode) -> Callable[[Stage], None]:
@@ -130,7 +130,7 @@ FAULTS: dict[str, Callable[[Stage], None]] = {
     "disk full": disk_full,
     "clock jumps": nothing,
 }
-# Faults that a call must have felt, or they were not done: some are mended by a new connection, and show nowhere.
+# Faults that a call must have felt, or they were not done: a new connection hides some of them.
 FELT = {"frozen Postgres", "black hole", "connections reset", "read-only standby", "too many connections", "disk full"}
 
 

@@ -79,7 +79,7 @@ class Caller:
     def _call(self, facts: dict[str, Any], request: dict[str, Any]) -> dict[str, Any]:
         self._write({**facts, "asked_at": time.monotonic()})
         started = time.monotonic()
-        answer = self._handler(request, Context(time.time))  # as the runtime tells it: by the wall clock
+        answer = self._handler(request, Context(time.time))  # as the runtime gives it: by the wall clock
         ended = time.monotonic()
         self._write(
             {
@@ -124,15 +124,15 @@ def main(log: str, name: str, seed: str) -> None:
         _ask(caller, keys, random.Random(seed), ended)  # noqa: S311
 
 
-def _ask(caller: Caller, keys: str, draw: random.Random, ended: threading.Event) -> None:
+def _ask(caller: Caller, keys: str, rng: random.Random, ended: threading.Event) -> None:
     decided: dict[str, str] = {}
     for number in itertools.count():
         if ended.is_set():
             return
-        token = draw.choice(list(TOKENS))
-        kind = draw.random()
+        token = rng.choice(list(TOKENS))
+        kind = rng.random()
         if kind < 0.5:
-            shared = draw.randrange(SHARED_KEYS)
+            shared = rng.randrange(SHARED_KEYS)
             caller.decide(token, f"{keys}-{shared}", shared)
         elif kind < 0.8 or token not in decided:
             answer = caller.decide(token, None, number)
@@ -144,11 +144,11 @@ def _ask(caller: Caller, keys: str, draw: random.Random, ended: threading.Event)
             caller.refused(token)
 
 
-def _jump(draw: random.Random) -> None:
+def _jump(rng: random.Random) -> None:
     real, real_ns = time.time, time.time_ns
     ten_years = 10 * 365 * 86400
-    time.time = lambda: max(0.0, real() + draw.uniform(-ten_years, ten_years))
-    time.time_ns = lambda: max(0, real_ns() + int(draw.uniform(-ten_years, ten_years) * 1e9))
+    time.time = lambda: max(0.0, real() + rng.uniform(-ten_years, ten_years))
+    time.time_ns = lambda: max(0, real_ns() + int(rng.uniform(-ten_years, ten_years) * 1e9))
 
 
 def _around(owner: Any, name: str, replace: Callable[[Callable[..., Any]], Callable[..., Any]]) -> None:
@@ -199,7 +199,7 @@ KILLS: dict[str, Callable[[], None]] = {
     "committing": _kill_when_sent(0.5),
     "committed": _kill_after(decisions, "record_decision"),
     "written out": _kill_after(decisions.StoredDecision, "body"),
-    "told": _kill_after(function.telemetry, "log_answer"),
+    "logged": _kill_after(function.telemetry, "log_answer"),
     "answered": _kill_after(function, "write_event_response"),
 }
 

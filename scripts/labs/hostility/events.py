@@ -19,7 +19,7 @@ SHOWN = 20
 
 
 def main(seed: str, count: str, log: str) -> None:
-    """A twentieth by hypothesis, which finds its own way; the rest drawn."""
+    """Send a twentieth by hypothesis, and the rest by `Hostile`."""
     out = sys.stdout
     found: list[findings.Finding] = []
     statuses: Counter[int] = Counter()
@@ -45,14 +45,14 @@ def main(seed: str, count: str, log: str) -> None:
 
 
 def _hypothesis(ask: Any, count: int) -> None:
-    text = st.text().map(lambda drawn: f"{CANARY}{drawn}")
+    text = st.text().map(lambda text: f"{CANARY}{text}")
     names = st.sampled_from(["invoice_id", "failure_code", "attempt", "prior_failures"]) | text
     words = st.from_regex(r"[a-z]{1,9}", fullmatch=True)
     leaves = st.none() | st.booleans() | st.integers() | st.floats() | text | words
     values = st.recursive(leaves, lambda inner: st.lists(inner, max_size=3) | st.dictionaries(names, inner, max_size=3))
     bodies = (
         st.dictionaries(names, values, max_size=5).map(json.dumps)
-        | st.text(st.characters(exclude_categories=[])).map(lambda drawn: CANARY + drawn)
+        | st.text(st.characters(exclude_categories=[])).map(lambda text: CANARY + text)
         | st.just("null")
     )
     headers = st.dictionaries(st.text(max_size=20), text, max_size=4)
