@@ -27,7 +27,7 @@ help: ## Show this list
 check: $(INSTALLED) .venv-checkov/.installed ## Lint, types, formats and the Terraform configuration; changes no tracked file
 	$(RUN) -m ruff check .
 	$(RUN) -m ruff format --check .
-	$(RUN) -m mypy lambda/paypilot bootstrap/paypilot_bootstrap scripts
+	$(RUN) -m mypy lambda/paypilot bootstrap/paypilot_bootstrap scripts tests
 	.venv-checkov/bin/python -m checkov.main --config-file .checkov.yaml
 	@if command -v terraform >/dev/null; then terraform fmt -check -recursive infra; else echo "NOT CHECKED: install terraform to check the format of infra/"; fi
 

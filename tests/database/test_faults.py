@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import httpx
@@ -192,11 +193,10 @@ def test_every_answered_decision_outlives_a_kill_under_load_byte_for_byte(whole:
         running = [pool.submit(decide_until_stopped, thread) for thread in range(8)]
         try:
             for kill in range(2):
-                enough = len(answered) + 50
-                until(lambda enough=enough: len(answered) > enough)
+                until(partial(lambda enough: len(answered) > enough, len(answered) + 50))
                 whole.server.kill()
                 whole.server.start()
-                until(lambda kill=kill: whole.decide(f"in_up_{kill}").status_code == 200)
+                until(partial(lambda kill: whole.decide(f"in_up_{kill}").status_code == 200, kill))
         finally:
             stop.set()
         for future in running:
@@ -308,7 +308,7 @@ def test_nothing_of_an_input_a_token_sql_or_a_host_is_in_an_error_or_in_the_log(
             client.post("/decide", content=f'{{"{CANARY}'),
             client.post("/decide", headers={"authorization": f"Bearer {CANARY}"}),
             client.post("/decide", headers={"authorization": f"Basic {CANARY}"}),
-            client.post("/decide", headers={"idempotency-key": f"{CANARY}\u00e9".encode()}),
+            client.post("/decide", headers={b"idempotency-key": f"{CANARY}\u00e9".encode()}),
             client.post(f"/decisions/in_{CANARY}/outcome", json={"outcome": CANARY, "report_key": CANARY}),
             client.post(f"/decisions/in_{CANARY}/outcome", json={"outcome": "paid", "report_key": CANARY}),
             client.get(f"/decisions/in_unknown_{CANARY}"),

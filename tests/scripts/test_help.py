@@ -21,7 +21,7 @@ NEWCOMER = {name: value for name, value in os.environ.items() if name != "PYTHON
 
 
 def run(program: str, argument: str, folder: Path) -> str:
-    command = [sys.executable, ROOT / "scripts" / program, argument]
+    command = [sys.executable, str(ROOT / "scripts" / program), argument]
     done = subprocess.run(command, cwd=folder, env=NEWCOMER, capture_output=True, text=True)
     assert (done.returncode, done.stderr) == (0, "")
     assert list(folder.iterdir()) == []
