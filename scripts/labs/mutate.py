@@ -23,7 +23,6 @@ TESTS = (
     "test_rails",
     "test_ruleset",
     "test_wire",
-    "test_wire_parts",
 )
 
 CONFIGURATION = f"""

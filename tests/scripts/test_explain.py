@@ -67,12 +67,6 @@ def test_a_decision_is_explained_and_replayed(code: str, attempt: int, words: st
     assert "agrees with the table of digest sha256:" in result.stdout
 
 
-def test_a_page_is_explained_whole() -> None:
-    result = explain({"invoice_id": "in_1", "decisions": [recorded("card_expired"), recorded("generic_decline")]})
-    assert result.returncode == 0
-    assert result.stdout.count("agrees with the table of digest sha256:") == 2
-
-
 def test_a_history_as_the_service_lists_it_agrees(host: Host) -> None:
     with httpx.Client(base_url=host.url, headers={"authorization": f"Bearer {TOKEN}"}) as client:
         for code in ("card_expired", "ach:R01", "unheard_of"):
