@@ -27,7 +27,7 @@ help: ## Show this list
 check: $(INSTALLED) .venv-checkov/.installed ## Lint, types, formats and the Terraform configuration; changes no tracked file
 	$(RUN) -m ruff check .
 	$(RUN) -m ruff format --check .
-	$(RUN) -m mypy lambda/paypilot bootstrap/paypilot_bootstrap scripts
+	$(RUN) -m mypy lambda/paypilot bootstrap/paypilot_bootstrap scripts tests
 	.venv-checkov/bin/python -m checkov.main --config-file .checkov.yaml
 	@if command -v terraform >/dev/null; then terraform fmt -check -recursive infra; else echo "NOT CHECKED: install terraform to check the format of infra/"; fi
 
@@ -151,7 +151,7 @@ mutate: .venv-bench/.installed ## Change the core and the parser in small ways, 
 
 .PHONY: e2e
 e2e: $(INSTALLED) .venv-e2e/.installed ## Deploy, prove, change and destroy the slice on an emulated AWS, as the deploy identity
-	PAYPILOT_E2E=1 $(RUN) -m pytest tests/e2e
+	PAYPILOT_E2E=1 $(RUN) -m pytest -p no:randomly tests/e2e
 
 # A root's Postgres runs as another user, who must be able to read the folder that mktemp closes.
 .PHONY: test-in-spaces

@@ -23,7 +23,6 @@ TESTS = (
     "test_rails",
     "test_ruleset",
     "test_wire",
-    "test_wire_parts",
 )
 
 CONFIGURATION = f"""
@@ -34,7 +33,7 @@ pytest_add_cli_args = ["-k", "not nothing_but_the_standard_library"]
 pytest_add_cli_args_test_selection = ["tests"]
 
 [tool.pytest.ini_options]
-addopts = "-x --import-mode=importlib -p no:cacheprovider"
+addopts = "-x --import-mode=importlib -p no:cacheprovider -p no:randomly"
 """
 
 

@@ -24,9 +24,9 @@ class Context:
     invoked_function_arn = "arn:aws:lambda:eu-central-1:000000000000:function:paypilot-local"
     aws_request_id = "00000000-0000-4000-8000-000000000000"
 
-    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+    def __init__(self, clock: Callable[[], float] = time.monotonic, seconds: float = FUNCTION_SECONDS) -> None:
         self._clock = clock
-        self._ends = clock() + FUNCTION_SECONDS
+        self._ends = clock() + seconds
 
     def get_remaining_time_in_millis(self) -> int:
         return max(0, int((self._ends - self._clock()) * 1000))

@@ -5,6 +5,7 @@ import fcntl
 import os
 import pwd
 import secrets
+import select
 import shutil
 import signal
 import socket
@@ -148,11 +149,18 @@ class LocalPostgres:
             self.process = None
 
     def kill(self) -> None:
-        """Kill the server as a crash would: every process at once, nothing flushed."""
+        """Kill the server as a crash would: every process at once, nothing flushed. Returns when all have ended."""
         assert self.process is not None
+        children = []
+        for child in self._stopped_children():
+            with contextlib.suppress(ProcessLookupError):
+                children.append(os.pidfd_open(child))
         self.signal(signal.SIGKILL)
         self.process.wait()
         self.process = None
+        for child in children:  # one that is still attached to the server's memory keeps the next one from starting
+            select.select([child], [], [])
+            os.close(child)
         self._lock.release()
 
     def signal(self, number: int) -> None:
@@ -161,11 +169,18 @@ class LocalPostgres:
         The first process is the parent, and stopped it makes no more. Linux only: each child leads a group of its own.
         """
         assert self.process is not None
-        self.process.send_signal(signal.SIGSTOP)
-        for child in Path(f"/proc/{self.process.pid}/task/{self.process.pid}/children").read_text().split():
+        for child in self._stopped_children():
             with contextlib.suppress(ProcessLookupError):
-                os.kill(int(child), number)
+                os.kill(child, number)
         self.process.send_signal(number)
+
+    def _stopped_children(self) -> list[int]:
+        """The server's other processes; the first one is stopped, and makes no more."""
+        assert self.process is not None
+        self.process.send_signal(signal.SIGSTOP)
+        os.waitid(os.P_PID, self.process.pid, os.WSTOPPED | os.WEXITED | os.WNOWAIT)
+        children = Path(f"/proc/{self.process.pid}/task/{self.process.pid}/children").read_text()
+        return [int(child) for child in children.split()]
 
     def _make(self) -> None:
         password_file = self.folder / "superuser-password"

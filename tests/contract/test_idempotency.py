@@ -1,12 +1,13 @@
 """One Idempotency-Key, one decision."""
 
 from concurrent.futures import ThreadPoolExecutor
+from typing import Any
 
 import pytest
 
 from contract.caller import Caller, new_invoice, new_key, read, recorded_once, refused
 
-VALUES = {"failure_code": "insufficient_funds", "attempt": 2, "prior_failures": 1}
+VALUES: dict[str, Any] = {"failure_code": "insufficient_funds", "attempt": 2, "prior_failures": 1}
 
 
 def test_the_same_key_and_values_get_the_first_bytes_again_and_write_nothing(client: Caller) -> None:

@@ -2,14 +2,13 @@
 
 import contextlib
 import datetime as dt
-import os
 import signal
 import socket
 import ssl
 import struct
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -20,18 +19,17 @@ from botocore.credentials import Credentials
 from botocore.hooks import HierarchicalEmitter
 from botocore.model import ServiceId
 from botocore.signers import RequestSigner, generate_db_auth_token
-from cryptography import x509
-from cryptography.hazmat.primitives import hashes, serialization
-from cryptography.hazmat.primitives.asymmetric import ec
-from cryptography.x509.oid import NameOID
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from paypilot import function
 from paypilot.record.database import WAIT_SECONDS_MAX, Database, PrivilegeDenied, RecordUnavailable, connect
 from paypilot.record.iam_login import database_token
-from paypilot.settings import read_settings
-from support.slice import TestDatabase
+from scripts.local.events import Context, event
+from scripts.local.host import Handler
+from support.certificates import Authority
+from support.slice import TOKEN, TestDatabase
+
+Ask = Callable[[float], tuple[int, float]]
 
 # libpq asks with it for TLS: its length, and a number that is no protocol's version.
 SSL_REQUEST = struct.pack("!II", 8, 80877103)
@@ -86,47 +84,6 @@ def test_a_missing_credential_is_named_and_no_other_is_shown(missing: str) -> No
     assert error.value.args == (missing,)
 
 
-class Authority:
-    """A certificate authority, in a file, that certifies servers."""
-
-    def __init__(self, folder: Path, name: str) -> None:
-        self.key = ec.generate_private_key(ec.SECP256R1())
-        self.name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, name)])
-        self.folder, self.file = folder, folder / f"{name}.pem"
-        basic = x509.BasicConstraints(ca=True, path_length=None)
-        certificate = self._signed(self.name, self.key.public_key(), basic, critical=True)
-        self.file.write_bytes(certificate.public_bytes(serialization.Encoding.PEM))
-
-    def certify(self, name: str) -> tuple[Path, Path]:
-        """The files of a certificate for `name` and of its key."""
-        key = ec.generate_private_key(ec.SECP256R1())
-        subject = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, name)])
-        names = x509.SubjectAlternativeName([x509.DNSName(name)])
-        certificate = self._signed(subject, key.public_key(), names, critical=False)
-        certificate_file, key_file = self.folder / "server.crt", self.folder / "server.key"
-        certificate_file.write_bytes(certificate.public_bytes(serialization.Encoding.PEM))
-        key_file.write_bytes(
-            key.private_bytes(
-                serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
-            )
-        )
-        return certificate_file, key_file
-
-    def _signed(self, subject: x509.Name, key: Any, extension: x509.ExtensionType, *, critical: bool) -> Any:
-        now = dt.datetime.now(dt.UTC)
-        return (
-            x509.CertificateBuilder()
-            .subject_name(subject)
-            .issuer_name(self.name)
-            .public_key(key)
-            .serial_number(x509.random_serial_number())
-            .not_valid_before(now - dt.timedelta(hours=1))
-            .not_valid_after(now + dt.timedelta(hours=1))
-            .add_extension(extension, critical=critical)
-            .sign(self.key, hashes.SHA256())
-        )
-
-
 @pytest.fixture(scope="module")
 def authority(tmp_path_factory: pytest.TempPathFactory) -> Authority:
     return Authority(tmp_path_factory.mktemp("authority"), "ours")
@@ -135,9 +92,9 @@ def authority(tmp_path_factory: pytest.TempPathFactory) -> Authority:
 class TlsFront:
     """A port that speaks TLS as Postgres does, before a server whose build has none; `accepted` counts handshakes."""
 
-    def __init__(self, certificate: Path, key: Path, server_port: int) -> None:
+    def __init__(self, certificate: Path, server_port: int) -> None:
         self.context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-        self.context.load_cert_chain(certificate, key)
+        self.context.load_cert_chain(certificate)
         self.server_port, self.accepted = server_port, 0
         self.listener = socket.create_server(("127.0.0.1", 0))
         self.port = self.listener.getsockname()[1]
@@ -173,7 +130,7 @@ class TlsFront:
 
 @pytest.fixture
 def front(database: TestDatabase, authority: Authority) -> Iterator[TlsFront]:
-    front = TlsFront(*authority.certify(HOST_NAME), database.server.port)
+    front = TlsFront(authority.certify(HOST_NAME), database.server.port)
     yield front
     front.listener.close()
 
@@ -250,41 +207,21 @@ def test_verify_full_is_kept_with_a_password_as_well(over_tls: TestDatabase, mon
         connect(iam_login=False)
 
 
-class Context:
-    """A Lambda context with this much time left."""
-
-    def __init__(self, seconds: float) -> None:
-        self.seconds = seconds
-
-    def get_remaining_time_in_millis(self) -> int:
-        return int(self.seconds * 1000)
-
-
 @pytest.fixture
-def ask(database: TestDatabase, monkeypatch: pytest.MonkeyPatch) -> Any:
+def ask(handler: Handler) -> Ask:
     """Asks the Lambda entry point for a decision, with this much time left; gives the status and how long it took."""
-    monkeypatch.setenv("DECISION_API_TOKEN", "token")
-    monkeypatch.setattr(function, "settings", read_settings(os.environ))
-    monkeypatch.setattr(function, "database", Database(iam_login=False))
+    headers = {"authorization": f"Bearer {TOKEN}"}
+    asked = event("POST", "/decide", headers=headers, body=b'{"invoice_id": "in_1", "failure_code": "card_expired"}')
 
     def ask(seconds: float) -> tuple[int, float]:
         began = time.monotonic()
-        answer = function.handler(
-            {
-                "rawPath": "/decide",
-                "headers": {"authorization": "Bearer token"},
-                "requestContext": {"http": {"method": "POST"}},
-                "body": '{"invoice_id": "in_1", "failure_code": "card_expired"}',
-            },
-            Context(seconds),
-        )
+        answer = handler(asked, Context(seconds=seconds))
         return answer["statusCode"], time.monotonic() - began
 
-    yield ask
-    function.database.drop()
+    return ask
 
 
-def test_the_deadline_is_what_the_function_has_left(ask: Any, database: TestDatabase) -> None:
+def test_the_deadline_is_what_the_function_has_left(ask: Ask, database: TestDatabase) -> None:
     assert ask(10)[0] == 200
     database.server.signal(signal.SIGSTOP)
     try:
@@ -297,7 +234,7 @@ def test_the_deadline_is_what_the_function_has_left(ask: Any, database: TestData
     assert ask(10)[0] == 200
 
 
-def test_with_too_little_time_left_to_connect_nothing_is_tried(ask: Any) -> None:
+def test_with_too_little_time_left_to_connect_nothing_is_tried(ask: Ask) -> None:
     status, took = ask(1.0)
     assert status == 503
     assert took < 0.5

@@ -16,11 +16,12 @@ import psycopg
 import pytest
 
 from paypilot import function
-from paypilot.record.database import Connection, Database, connect
-from paypilot.settings import read_settings
+from paypilot.record.database import Connection, connect
 from paypilot_bootstrap.function import handler as bootstrap
+from scripts.local.events import event
+from scripts.local.host import Handler
 from scripts.local.postgres import HOST, free_port
-from support.slice import OTHER_TOKEN, TOKEN, TOKENS, TestDatabase, decided, record_on, until
+from support.slice import OTHER_TOKEN, TOKEN, TestDatabase, decided, record_on, until
 
 PGBOUNCER = shutil.which("pgbouncer", path=f"{os.environ['PATH']}:/usr/sbin")
 pytestmark = pytest.mark.skipif(PGBOUNCER is None, reason="pgbouncer is not installed: apt-get install pgbouncer")
@@ -78,21 +79,14 @@ def _answers(pooler: "subprocess.Popen[bytes]", log: Path) -> bool:
 class Client:
     """One client of the Lambda entry point. Each thread that asks has a connection of its own to the pooler."""
 
-    def __init__(self, token: str) -> None:
-        self.token = token
+    def __init__(self, handler: Handler, token: str) -> None:
+        self.handler, self.token = handler, token
 
     def ask(self, method: str, path: str, body: Any = None, query: str = "", **headers: str) -> tuple[int, Any]:
         """The status, and the body's text."""
-        answer = function.handler(
-            {
-                "rawPath": path,
-                "rawQueryString": query,
-                "headers": {"authorization": f"Bearer {self.token}", **headers},
-                "requestContext": {"http": {"method": method}},
-                "body": json.dumps(body) if body is not None else "",
-            },
-            None,
-        )
+        headers = {"authorization": f"Bearer {self.token}", **headers}
+        sent = json.dumps(body).encode() if body is not None else b""
+        answer = self.handler(event(method, path, query=query, headers=headers, body=sent), None)
         return answer["statusCode"], answer["body"]
 
     def decide(self, invoice: str, key: str | None = None, code: str = "card_expired") -> tuple[int, Any]:
@@ -101,12 +95,8 @@ class Client:
 
 
 @pytest.fixture
-def clients(pooled: TestDatabase, monkeypatch: pytest.MonkeyPatch) -> Iterator[tuple[Client, Client]]:
-    monkeypatch.setenv("DECISION_API_TOKEN", TOKENS)
-    monkeypatch.setattr(function, "settings", read_settings(os.environ))
-    monkeypatch.setattr(function, "database", Database(iam_login=False))
-    yield Client(TOKEN), Client(OTHER_TOKEN)
-    function.database.drop()
+def clients(pooled: TestDatabase, handler: Handler) -> tuple[Client, Client]:
+    return Client(handler, TOKEN), Client(handler, OTHER_TOKEN)
 
 
 def walk(client: Client, other: Client) -> None:

@@ -10,16 +10,10 @@ from pathlib import Path
 
 import pytest
 
-from e2e.stage import (
-    REGION,
-    Stage,
-    clone_checkout,
-    make_certificates,
-    running_database,
-    running_emulator,
-)
+from e2e.stage import REGION, Stage, clone_checkout, running_database, running_emulator
 from scripts.local.postgres import LocalPostgres
 from support import terraform
+from support.certificates import Authority
 
 collect_ignore_glob = [] if os.environ.get("PAYPILOT_E2E") else ["test_*.py"]
 
@@ -37,7 +31,8 @@ def stage() -> Iterator[Stage]:
     _stages.append(stage)
     clone_checkout(stage.clone)
     terraform.init(stage.infra / "deploy_identity")
-    make_certificates(stage.folder)
+    Authority(stage.folder, "ca").certify("localhost")  # the name that the emulator gives its databases
+    Authority(stage.folder, "other-ca")
     stage.write_settings(
         region=REGION,
         notify_email="operations@example.com",

@@ -79,7 +79,9 @@ original_enforce = iam_evaluator.enforce
 original_credentials = lambda_runtime.execution_credentials
 
 
-def resource_arn(service, method, path, headers, body, params, region, account):
+def resource_arn(
+    service: str, method: str, path: str, headers: Any, body: bytes, params: dict[str, Any], region: str, account: str
+) -> Any:
     """Keep the request for `enforce`, which ministack calls next, without its body."""
     members = {name: value[0] if isinstance(value, list) and value else value for name, value in params.items()}
     with contextlib.suppress(ValueError):  # a query, which params holds already, or a package's bytes
@@ -158,7 +160,14 @@ def ec2_checks(asked: Check, operation: str, request: Request, arn: str) -> list
     return found
 
 
-def enforce(access_key, action, service, region, resource_arn="*", service_context=None):
+def enforce(
+    access_key: str,
+    action: str,
+    service: str,
+    region: str,
+    resource_arn: str = "*",
+    service_context: dict[str, Any] | None = None,
+) -> Any:
     """ministack's own evaluation, put to each of AWS's questions; the first refusal answers. All are written down."""
     request, _ = _request.get(), _request.set(None)
     asked = Check(action, resource_arn, service_context or {})
@@ -177,9 +186,9 @@ def enforce(access_key, action, service, region, resource_arn="*", service_conte
     return None
 
 
-def credentials(config):
+def credentials(config: dict[str, Any]) -> dict[str, str]:
     """A function's credentials, as AWS would put them in its environment; the database's front is told of them."""
-    made = original_credentials(config)
+    made: dict[str, str] = original_credentials(config)
     file, partial = FOLDER / "credentials.json", FOLDER / "credentials.partial"
     with _credentials_lock:  # each worker starts in a thread of its own
         _credentials[made["AWS_ACCESS_KEY_ID"]] = {
@@ -192,7 +201,7 @@ def credentials(config):
     return made
 
 
-async def two_ports(scope, receive, send):
+async def two_ports(scope: dict[str, Any], receive: Any, send: Any) -> None:
     """ministack; and on the API's port, the stack's HTTP API at the path by which ministack knows it."""
     if scope["type"] == "http" and scope["server"][1] == API_PORT:
         api_ids = [key[-1] for key in apigateway._apis._data]

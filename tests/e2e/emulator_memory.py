@@ -20,22 +20,22 @@ _flow_log_role: dict[str, str] = {}
 _database_logs: dict[str, list[str]] = {}
 
 
-def parse_tag_specs(params, resource_type, resource_id):
+def parse_tag_specs(params: Any, resource_type: str, resource_id: str) -> None:
     """AWS calls a flow log's tags vpc-flow-log's."""
     original_tag_specs(params, "vpc-flow-log" if resource_type == "flow-log" else resource_type, resource_id)
 
 
-def rules_match(one, other):
+def rules_match(one: dict[str, Any], other: dict[str, Any]) -> Any:
     """To AWS a rule for all protocols has no ports, whatever ports are given."""
 
-    def without_ports(rule):
+    def without_ports(rule: dict[str, Any]) -> dict[str, Any]:
         every = str(rule.get("IpProtocol")) == "-1"
         return {name: value for name, value in rule.items() if not (every and name in {"FromPort", "ToPort"})}
 
     return original_rules_match(without_ports(one), without_ports(other))
 
 
-def create_flow_logs(params):
+def create_flow_logs(params: dict[str, Any]) -> Any:
     """Keep the role, which the description shows again."""
     before = set(ec2._flow_logs)
     answer = original_create_flow_logs(params)
@@ -45,7 +45,7 @@ def create_flow_logs(params):
     return answer
 
 
-def describe_flow_logs(params):
+def describe_flow_logs(params: dict[str, Any]) -> tuple[Any, Any, bytes]:
     """With the role, and the interval that AWS takes by default."""
     status, headers, body = original_describe_flow_logs(params)
     for identifier, role in _flow_log_role.items():
@@ -56,7 +56,7 @@ def describe_flow_logs(params):
     return status, headers, body
 
 
-def describe_alarms(params, *others):
+def describe_alarms(params: Any, *others: Any) -> tuple[Any, Any, bytes]:
     """With every member that the alarm was put with."""
     status, headers, body = original_describe_alarms(params, *others)
     for name, alarm in cloudwatch._alarms.items():
@@ -86,7 +86,7 @@ def remember_database_logs(members: dict[str, Any]) -> None:
         _database_logs[members["DBInstanceIdentifier"]] = exported
 
 
-def instance_xml(instance):
+def instance_xml(instance: dict[str, Any]) -> Any:
     """With the logs that the database exports."""
     logs = "".join(f"<member>{log}</member>" for log in _database_logs.get(instance["DBInstanceIdentifier"], []))
     return original_instance_xml(instance).replace(
@@ -94,7 +94,7 @@ def instance_xml(instance):
     )
 
 
-def proxy_response(result):
+def proxy_response(result: dict[str, Any]) -> tuple[Any, Any]:
     """An HTTP API's own answer to a function that may not run now."""
     response, more = original_proxy_response(result)
     if result.get("throttle"):

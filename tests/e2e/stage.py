@@ -14,26 +14,21 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
 import boto3
 import psycopg
-from cryptography import x509
-from cryptography.hazmat.primitives import hashes, serialization
-from cryptography.hazmat.primitives.asymmetric import ec
-from cryptography.x509.oid import NameOID
 
 from e2e.database_front import DatabaseFront, Refused, check_token
-from scripts.local.postgres import LocalPostgres, free_port
+from scripts.local.checkout import ROOT
+from scripts.local.postgres import LocalPostgres, free_port, running_postgres
 from support import terraform
+from support.slice import until
 
-ROOT = Path(__file__).parent.parent.parent
 REGION, ACCOUNT, NAME = "eu-west-1", "000000000000", "paypilot"
 MAKE_VARIABLES = ("MAKEFLAGS", "MAKELEVEL", "MFLAGS")
 MASTER = "paypilot_master"
-START_SECONDS = 30
 
 # What an RDS Postgres has that the slice's SQL meets. The master is no superuser there, and owns the first databases.
 RDS_SERVER = f"""
@@ -181,55 +176,26 @@ def commit_clone(target: Path) -> str:
     return subprocess.run([*git, "rev-parse", "HEAD"], check=True, capture_output=True, text=True).stdout.strip()
 
 
-def make_certificates(folder: Path) -> None:
-    """ca.pem, and server.pem with its key, for localhost: the name that the emulator gives its databases."""
-    now = datetime.now(UTC)
-    keys = {name: ec.generate_private_key(ec.SECP256R1()) for name in ("ca", "other-ca", "server")}
-
-    def certificate(name: str, issuer: str, *extensions: x509.ExtensionType) -> bytes:
-        builder = (
-            x509.CertificateBuilder()
-            .subject_name(x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, name)]))
-            .issuer_name(x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, issuer)]))
-            .public_key(keys[name].public_key())
-            .serial_number(x509.random_serial_number())
-            .not_valid_before(now - timedelta(hours=1))
-            .not_valid_after(now + timedelta(days=1))
-        )
-        for extension in extensions:
-            builder = builder.add_extension(extension, critical=isinstance(extension, x509.BasicConstraints))
-        return builder.sign(keys[issuer], hashes.SHA256()).public_bytes(serialization.Encoding.PEM)
-
-    authority = x509.BasicConstraints(ca=True, path_length=0)
-    (folder / "ca.pem").write_bytes(certificate("ca", "ca", authority))
-    (folder / "other-ca.pem").write_bytes(certificate("other-ca", "other-ca", authority))
-    key = keys["server"].private_bytes(
-        serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
-    )
-    names = x509.SubjectAlternativeName([x509.DNSName("localhost")])
-    (folder / "server.pem").write_bytes(key + certificate("server", "ca", names))
-
-
 @contextmanager
 def running_database(stage: Stage) -> Iterator[LocalPostgres]:
     """A Postgres with RDS's roles, and the front before it on the stage's database port."""
-    server = LocalPostgres(stage.folder / "database")
-    server.start()
-    with psycopg.connect(server.conninfo(), autocommit=True) as connection:
-        for statement in filter(str.strip, RDS_SERVER.split(";")):
-            connection.execute(statement)
-        # Whoever comes from loopback was let in by the front.
-        (server.data / "pg_hba.conf").write_text("host all all 127.0.0.1/32 trust\n")
-        connection.execute("SELECT pg_reload_conf()")
-    tls = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-    tls.load_cert_chain(stage.folder / "server.pem")
-    front = DatabaseFront(stage.database_port, server.port, tls, lambda user, password: judge(stage, user, password))
-    front.start()
-    try:
-        yield server
-    finally:
-        front.stop()
-        server.stop()
+    with running_postgres(stage.folder / "database") as server:
+        with psycopg.connect(server.conninfo(), autocommit=True) as connection:
+            for statement in filter(str.strip, RDS_SERVER.split(";")):
+                connection.execute(statement)
+            # Whoever comes from loopback was let in by the front.
+            (server.data / "pg_hba.conf").write_text("host all all 127.0.0.1/32 trust\n")
+            connection.execute("SELECT pg_reload_conf()")
+        tls = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        tls.load_cert_chain(stage.folder / "server.pem")
+        front = DatabaseFront(
+            stage.database_port, server.port, tls, lambda user, password: judge(stage, user, password)
+        )
+        front.start()
+        try:
+            yield server
+        finally:
+            front.stop()
 
 
 def judge(stage: Stage, user: str, password: str) -> None:
@@ -279,20 +245,15 @@ def running_emulator(stage: Stage) -> Iterator[None]:
             stderr=log,
         )
     try:
-        wait_for_port(stage.aws_port, process)
+        until(lambda: listens(stage.aws_port, process), seconds=30)
         yield
     finally:
         process.terminate()
         process.wait()
 
 
-def wait_for_port(port: int, process: "subprocess.Popen[bytes]") -> None:
-    """Until something listens on `port`, or `process` ends."""
-    give_up = time.monotonic() + START_SECONDS
-    while True:
-        with socket.socket() as probe:
-            if probe.connect_ex(("127.0.0.1", port)) == 0:
-                return
-        assert process.poll() is None, "the emulator ended: see its log"
-        assert time.monotonic() < give_up, "the emulator doesn't listen: see its log"
-        time.sleep(0.1)
+def listens(port: int, process: "subprocess.Popen[bytes]") -> bool:
+    """Whether something listens on `port`. Fails if `process` ended."""
+    assert process.poll() is None, "the emulator ended: see its log"
+    with socket.socket() as probe:
+        return probe.connect_ex(("127.0.0.1", port)) == 0

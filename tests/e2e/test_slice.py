@@ -335,7 +335,7 @@ TRUST = json.dumps(
 EVERYTHING = json.dumps({"Version": "2012-10-17", "Statement": [{"Effect": "Allow", "Action": "*", "Resource": "*"}]})
 BOUNDARY = f"arn:aws:iam::{ACCOUNT}:policy/{NAME}-boundary"
 
-MUST_NOT = {
+MUST_NOT: dict[str, tuple[str, str, dict[str, Any]]] = {
     "create a user": ("iam", "create_user", {"UserName": "intruder"}),
     "create an access key": ("iam", "create_access_key", {"UserName": "somebody"}),
     "create a policy": ("iam", "create_policy", {"PolicyName": "intruder", "PolicyDocument": EVERYTHING}),

@@ -7,9 +7,8 @@ import threading
 from typing import Any
 
 import pytest
-from waitress.server import create_server
 
-from scripts.local.host import LARGEST_BODY_BYTES, wsgi_application
+from scripts.local.host import http_server
 
 ANSWER = {"statusCode": 200, "headers": {"content-type": "text/plain"}, "body": "answered", "isBase64Encoded": False}
 
@@ -20,10 +19,7 @@ class Gateway:
     def __init__(self) -> None:
         self.events: list[dict[str, Any]] = []
         self.listener = socket.create_server(("127.0.0.1", 0))
-        self.server = create_server(
-            wsgi_application(self._handle), sockets=[self.listener], max_request_body_size=LARGEST_BODY_BYTES
-        )
-        threading.Thread(target=self.server.run, daemon=True).start()
+        threading.Thread(target=http_server(self._handle, self.listener).run, daemon=True).start()
 
     def _handle(self, event: dict[str, Any], context: Any) -> dict[str, Any]:
         assert 0 < context.get_remaining_time_in_millis() <= 10_000

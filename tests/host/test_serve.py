@@ -23,30 +23,11 @@ from support.slice import ROOT, TOKEN, TOKENS, blank_database, running_host, unt
 
 SERVE = [sys.executable, str(ROOT / "scripts" / "serve.py")]
 MAKE_RUN = ["make", "--no-print-directory", "run"]
-# Every variable that libpq reads, each set to something that breaks a connection or changes what a row looks like.
-HOSTILE_LIBPQ = {
-    "PGAPPNAME": "someone-else",
-    "PGCHANNELBINDING": "require",
-    "PGCLIENTENCODING": "SJIS",
-    "PGCONNECT_TIMEOUT": "nonsense",
-    "PGDATABASE": "elsewhere",
-    "PGDATESTYLE": "German",
-    "PGGSSENCMODE": "require",
-    "PGHOST": "database.invalid",
-    "PGHOSTADDR": "192.0.2.1",
-    "PGOPTIONS": "-c no_such_setting=1",
-    "PGPASSFILE": "/nowhere/pgpass",
-    "PGPASSWORD": "wrong",
-    "PGPORT": "1",
-    "PGREQUIREAUTH": "none",
-    "PGSERVICE": "no-such-service",
-    "PGSERVICEFILE": "/nowhere/pg_service.conf",
-    "PGSSLMODE": "verify-full",
-    "PGSSLROOTCERT": "/nowhere/root.crt",
-    "PGTARGETSESSIONATTRS": "standby",
-    "PGTZ": "Asia/Tokyo",
-    "PGUSER": "nobody",
-}
+# Every variable that libpq reads; no server or driver takes such a value.
+HOSTILE_LIBPQ = dict.fromkeys(
+    [*(option.envvar.decode() for option in Conninfo.get_defaults() if option.envvar), "PGDATESTYLE", "PGTZ"],
+    "nonsense",
+)
 Start = Callable[..., "Serving"]
 
 
@@ -395,11 +376,10 @@ def test_the_variables_of_libpq_are_ignored_beside_a_database_of_ones_own(start:
 
 
 def test_no_variable_of_libpq_is_left(monkeypatch: pytest.MonkeyPatch) -> None:
-    names = {option.envvar.decode() for option in Conninfo.get_defaults() if option.envvar} | HOSTILE_LIBPQ.keys()
-    for name in names:
-        monkeypatch.setenv(name, "x")
+    for name, value in HOSTILE_LIBPQ.items():
+        monkeypatch.setenv(name, value)
     ignore_libpq_environment()
-    assert names.isdisjoint(os.environ)
+    assert HOSTILE_LIBPQ.keys().isdisjoint(os.environ)
 
 
 def test_a_database_of_ones_own_is_named_before_anything_in_it_is_changed(start: Start, own: LocalPostgres) -> None:
@@ -458,7 +438,7 @@ def test_an_invalid_token_is_warned_of_and_lets_nobody_in(start: Start, made: Pa
     assert httpx.get(f"{url}/health").status_code == 200
     assert httpx.get(f"{url}/refusals", headers={"authorization": "Bearer x"}).status_code == 503
     os.killpg(serving.process.pid, signal.SIGTERM)
-    assert serving.process.communicate(timeout=20) == ("", None)  # no request to paste
+    assert serving.process.communicate(timeout=20)[0] == ""  # no request to paste
     said = serving.log.read_text()
     assert "every route that needs a token answers 503" in said
     assert ("take the object inside token_digests" in said) == ("token_digests" in text)

@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from support import terraform
+from support.slice import ROOT
 
 ROOTS = {"infra": 15, "infra/deploy_identity": 9, "infra/account_guardrails": 5}
 
@@ -42,7 +43,7 @@ def secrets_manager() -> Iterator[str]:
 
 @pytest.mark.parametrize("root", ROOTS)
 def test_the_roots_own_tests_pass(root: str, tmp_path: Path, secrets_manager: str) -> None:
-    shutil.copytree(terraform.ROOT / "infra", tmp_path / "infra", ignore=shutil.ignore_patterns(".terraform*"))
+    shutil.copytree(ROOT / "infra", tmp_path / "infra", ignore=shutil.ignore_patterns(".terraform*"))
     terraform.init(tmp_path / root)
     done = terraform.run(tmp_path / root, "test", extra={"AWS_ENDPOINT_URL_SECRETS_MANAGER": secrets_manager})
     assert done.returncode == 0, done.stdout + done.stderr

@@ -32,7 +32,7 @@ def call(*calls: tuple[str, dict[str, Any]]) -> list[Any]:
 
 def witness(*command: str, seconds: str = "20") -> subprocess.CompletedProcess[str]:
     """Run the witness script on a server's command, or on the one that .mcp.json names."""
-    script = [sys.executable, REPOSITORY / "scripts/witness.py", "--seconds", seconds, "--"]
+    script = [sys.executable, str(REPOSITORY / "scripts/witness.py"), "--seconds", seconds, "--"]
     return subprocess.run([*script, *command], capture_output=True, text=True)
 
 

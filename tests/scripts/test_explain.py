@@ -22,6 +22,8 @@ from paypilot.tables import published_tables
 from scripts import explain as explain_script
 from support.slice import ROOT, TOKEN, Host
 
+EXPLAIN = [sys.executable, str(ROOT / "scripts" / "explain.py")]
+
 
 def recorded(failure_code: str, attempt: int = 1, **changes: Any) -> dict[str, Any]:
     payment = FailedPayment("in_1", failure_code, attempt)
@@ -30,14 +32,13 @@ def recorded(failure_code: str, attempt: int = 1, **changes: Any) -> dict[str, A
     return StoredDecision(new_id(), payment, decision, datetime(2026, 12, 1, tzinfo=UTC)).fields() | changes
 
 
-def explain(document: object, *arguments: object) -> "subprocess.CompletedProcess[str]":
+def explain(document: object, *arguments: str) -> "subprocess.CompletedProcess[str]":
     """The script's run on `document`, which is text as it stands, or written as JSON."""
     text = document if isinstance(document, str) else json.dumps(document)
-    command = [sys.executable, ROOT / "scripts" / "explain.py", *arguments]
-    return subprocess.run(command, input=text, capture_output=True, text=True)
+    return subprocess.run([*EXPLAIN, *arguments], input=text, capture_output=True, text=True)
 
 
-def refused(document: object, *arguments: object) -> str:
+def refused(document: object, *arguments: str) -> str:
     """What the script says where there is nothing that it can decide again."""
     result = explain(document, *arguments)
     assert result.returncode == 1
@@ -64,12 +65,6 @@ def test_a_decision_is_explained_and_replayed(code: str, attempt: int, words: st
     assert result.returncode == 0, result.stderr
     assert words in " ".join(result.stdout.split())
     assert "agrees with the table of digest sha256:" in result.stdout
-
-
-def test_a_page_is_explained_whole() -> None:
-    result = explain({"invoice_id": "in_1", "decisions": [recorded("card_expired"), recorded("generic_decline")]})
-    assert result.returncode == 0
-    assert result.stdout.count("agrees with the table of digest sha256:") == 2
 
 
 def test_a_history_as_the_service_lists_it_agrees(host: Host) -> None:
@@ -198,15 +193,14 @@ def test_a_decision_that_is_nested_deeply_ends_in_no_traceback(depth: int, monke
 
 
 def test_a_file_is_named_where_it_can_not_be_read(tmp_path: Path) -> None:
-    assert "none.json can't be read: No such file" in refused("", tmp_path / "none.json")
-    assert f"{tmp_path} can't be read: Is a directory" in refused("", tmp_path)
+    assert "none.json can't be read: No such file" in refused("", f"{tmp_path}/none.json")
+    assert f"{tmp_path} can't be read: Is a directory" in refused("", str(tmp_path))
 
 
 @pytest.mark.parametrize("encoding", ["utf-8-sig", "utf-16"])
 def test_a_byte_order_mark_is_taken_and_a_hyphen_is_standard_input(encoding: str) -> None:
     text = json.dumps(recorded("card_expired")).encode(encoding)
-    command = [sys.executable, ROOT / "scripts" / "explain.py", "-"]
-    result = subprocess.run(command, input=text, capture_output=True)
+    result = subprocess.run([*EXPLAIN, "-"], input=text, capture_output=True)
     assert (result.returncode, result.stderr) == (0, b"")
 
 
@@ -219,8 +213,7 @@ def test_what_was_compared_is_told_and_that_no_record_was_read() -> None:
 
 def test_without_a_file_on_a_terminal_it_prints_its_help() -> None:
     terminal, other_end = pty.openpty()
-    command = [sys.executable, ROOT / "scripts" / "explain.py"]
-    result = subprocess.run(command, stdin=other_end, capture_output=True, text=True, timeout=30)
+    result = subprocess.run(EXPLAIN, stdin=other_end, capture_output=True, text=True, timeout=30)
     os.close(terminal)
     os.close(other_end)
     assert (result.returncode, result.stderr) == (0, "")
@@ -230,9 +223,8 @@ def test_without_a_file_on_a_terminal_it_prints_its_help() -> None:
 def test_a_reader_that_has_gone_is_no_error_of_ours() -> None:
     reading, writing = os.pipe()
     os.close(reading)
-    command = [sys.executable, ROOT / "scripts" / "explain.py"]
     text = json.dumps(recorded("card_expired"))
-    result = subprocess.run(command, input=text, stdout=writing, stderr=subprocess.PIPE, text=True)
+    result = subprocess.run(EXPLAIN, input=text, stdout=writing, stderr=subprocess.PIPE, text=True)
     os.close(writing)
     assert (result.returncode, result.stderr) == (-signal.SIGPIPE, "")
 

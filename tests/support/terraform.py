@@ -10,7 +10,6 @@ from typing import Any
 
 import pytest
 
-ROOT = Path(__file__).parents[2]
 PROVIDER = "registry.terraform.io/hashicorp/aws"
 SOFTWARE = ("/opt", "/srv", "/usr/local", "/usr/share")
 

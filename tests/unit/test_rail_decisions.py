@@ -10,7 +10,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from paypilot.core.decide import Decision, FailedPayment, decide
-from paypilot.core.rail_table import RailTable
 from paypilot.core.rule import NotACode, TableRefuses
 from paypilot.decisions import StoredDecision
 from paypilot.tables import published_tables
@@ -106,15 +105,6 @@ def test_bacs_is_refused_whatever_the_code(code: str) -> None:
 @pytest.mark.parametrize("code", ["foo:R01", "R01", "ach", "ach/R01", "x:ach:R01"])
 def test_a_code_that_names_no_rail_is_a_card_table_s_code(code: str) -> None:
     assert (decided(code).rule, decided(code).rail) == ("default", None)
-
-
-def test_a_recorded_decision_can_be_replayed_from_the_table_that_its_version_names() -> None:
-    decision = decided("ach:R28")
-    table = TABLES.versions[decision.rules_version]
-    assert isinstance(table, RailTable)
-    again = table.answer("R28")
-    assert decision.rail is not None
-    assert (again["row"], again["policy"]["action"]) == (decision.rail["row"], decision.action)
 
 
 def test_a_rail_decision_holds_the_policy_the_risk_and_what_the_table_says() -> None:

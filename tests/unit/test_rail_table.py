@@ -114,8 +114,8 @@ def test_every_listed_sepa_code_hits_one_row_and_only_am04_goes_again_as_it_is()
 
 
 def test_sepa_states_its_refund_windows_and_invents_no_limit() -> None:
-    assert SEPA.answer("MD06")["refund_window"].startswith("8 weeks")
-    assert SEPA.answer("MD01")["refund_window"].startswith("13 months")
+    assert str(SEPA.answer("MD06")["refund_window"]).startswith("8 weeks")
+    assert str(SEPA.answer("MD01")["refund_window"]).startswith("13 months")
     assert SEPA.answer("MD01")["r_types"] == ["reject", "return", "refund"]
     assert all(row["limit"] is None for row in SEPA.dispositions())
 
@@ -130,6 +130,7 @@ def test_only_r01_and_r09_carry_the_reinitiation_limit_and_it_names_its_sources(
     limited = [code for code in (f"R{n:02}" for n in range(100)) if ACH.answer(code)["limit"]]
     assert limited == ["R01", "R09"]
     limit = ACH.answer("R01")["limit"]
+    assert limit is not None
     assert (limit["reinitiations"], limit["within_days"]) == (2, 180)
     assert "settlement date" in limit["counted_from"]
     assert ACH.cite(limit["sources"])
@@ -168,7 +169,7 @@ def contradicted(path: list[str | int], value: object) -> dict[str, Any]:
     """The ACH document with the value at `path` replaced."""
     document = copy.deepcopy(dict(ACH.document))
     *parents, last = path
-    node = document
+    node: Any = document
     for key in parents:
         node = node[key]
     node[last] = value

@@ -73,6 +73,9 @@ class WinterTime(tzinfo):
     def dst(self, moment: datetime | None) -> timedelta:
         return self.utcoffset(moment) - timedelta(hours=1)
 
+    def tzname(self, moment: datetime | None) -> str:
+        return "winter"
+
 
 def test_a_retry_is_whole_days_of_24_hours_later_also_over_a_change_of_clocks() -> None:
     before_the_change = datetime(2026, 10, 25, 0, 30, tzinfo=WinterTime())
