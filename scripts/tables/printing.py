@@ -67,7 +67,9 @@ def markdown(blocks: Iterable[Block]) -> str:
             case Heading(level, text, anchor):
                 lines.append(f"{'#' * level} {_anchor(anchor)}{text}")
             case Links(_, pairs):
-                lines += _wrapped(" · ".join(f"[{words}]({address})" for words, address in pairs))
+                # No line ends within a link.
+                links = [f"[{words}]({address})".replace(" ", "\N{NO-BREAK SPACE}") for words, address in pairs]
+                lines += [line.replace("\N{NO-BREAK SPACE}", " ") for line in _wrapped(" · ".join(links))]
             case str():
                 lines += _wrapped(block)
             case Facts(pairs):
