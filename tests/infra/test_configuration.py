@@ -108,5 +108,5 @@ def test_the_local_host_has_the_functions_time_limit() -> None:
 
 
 def test_no_file_names_a_path_of_one_machine() -> None:
-    files = [*INFRA.rglob("*.tf"), *INFRA.rglob("*.hcl"), *(ROOT / "scripts").glob("*.py"), ROOT / "Makefile"]
+    files = [*INFRA.rglob("*.tf"), *INFRA.rglob("*.hcl"), *(ROOT / "scripts").rglob("*.py"), ROOT / "Makefile"]
     assert not [path for path in files if re.search(r"(?<![\w.])/(?:opt|work|root|home)/", path.read_text())]
