@@ -86,6 +86,10 @@ def test_an_erasure_removes_one_client_and_leaves_a_row_that_counts_what_it_remo
 def test_every_table_is_append_only_or_counted_and_an_erasure_names_it(database: TestDatabase) -> None:
     # A table that fails here has no client_id, or isn't in APPEND_ONLY.
     assert tables(database) == set(erase(database, CLIENT)) == {*APPEND_ONLY, "invoice_states", "rule_counts"}
+    with database.superuser() as connection:
+        left = connection.execute("SELECT table_name, row_count FROM paypilot.erasures").fetchall()
+    assert left == [(table, 0) for table, _ in left]
+    assert {table for table, _ in left} == tables(database)
 
 
 def test_a_table_that_is_not_guarded_fails_the_whole_erasure(database: TestDatabase, service: Connection) -> None:
