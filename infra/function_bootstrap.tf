@@ -1,4 +1,4 @@
-# The bootstrap function, its role and its log group: all that it may do stands on this screen. No route, no URL and
+# The bootstrap function, its role and its log group: all that it may do is in this file. No route, no URL and
 # no schedule can hand it the master password: only the apply does (bootstrap.tf).
 
 resource "aws_lambda_function" "bootstrap" {

@@ -1,7 +1,7 @@
-# The decision function, its role and its log group: all that it may do stands on this screen.
+# The decision function, its role and its log group: all that it may do is in this file.
 
 locals {
-  # What both functions are told about the database; the names are the ones that libpq reads.
+  # What both functions know of the database; the names are the ones that libpq reads.
   database_environment = {
     PGHOST                  = aws_db_instance.record.address
     PGPORT                  = tostring(var.database_port)
@@ -29,8 +29,8 @@ locals {
     }]
   })
 
-  # Lambda itself attaches a function to the VPC with the function's role; the function's own code, which the
-  # condition tells apart, must not.
+  # Lambda itself attaches a function to the VPC with the function's role; the function's own code must not, and the
+  # condition distinguishes the two.
   network_interface_actions = [
     "ec2:AssignPrivateIpAddresses",
     "ec2:CreateNetworkInterface",

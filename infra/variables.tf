@@ -25,7 +25,7 @@ variable "notify_email" {
 
   validation {
     condition     = can(regex("^[^@\\s]+@[^@\\s]+\\.[^@\\s]+$", var.notify_email))
-    error_message = "notify_email must be an e-mail address: with nobody to tell, an alarm is no alarm."
+    error_message = "notify_email must be an e-mail address: alarms are sent there."
   }
 }
 

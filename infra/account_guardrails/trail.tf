@@ -1,4 +1,4 @@
-# Who did what in the account, in every region, in files that tell when they were changed.
+# Who did what in the account, in every region, in files that show when they were changed.
 
 locals {
   trail_name  = "account"

@@ -15,13 +15,13 @@ DEFAULT_CLIENT = "default"
 
 
 class InvalidTokens(ValueError):
-    """`DECISION_API_TOKEN` is not one token or an object of valid entries only. Says nothing of its content."""
+    """`DECISION_API_TOKEN` is not one token or an object of valid entries only. Shows none of its content."""
 
 
 class Settings(NamedTuple):
     """`clients` maps the SHA-256 digest (32 bytes) of each token to its client id; empty means that nobody may in.
 
-    Logs carry the name `service`; metrics stand in the CloudWatch namespace `metrics_namespace`.
+    Logs carry the name `service`; metrics are in the CloudWatch namespace `metrics_namespace`.
     """
 
     clients: Mapping[bytes, str]
@@ -54,7 +54,7 @@ def read_settings(environment: Mapping[str, str]) -> Settings:
 def read_tokens(text: str) -> dict[bytes, str]:
     """The clients by the digest of their tokens.
 
-    `text` is one opaque token (client `default`), or a JSON object of tokens to client ids; a token stands in the
+    `text` is one opaque token (client `default`), or a JSON object of tokens to client ids; a token is in the
     clear or as `sha256:<64 hex digits>`. Raises `InvalidTokens` if any entry is not valid, or if one token is
     given to two clients.
     """

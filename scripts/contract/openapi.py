@@ -41,7 +41,7 @@ body, fields in the order of their schema, then fields that the schema doesn't l
 
 **Routes.** A path that is no route is 404 `not_found`; a route with another method is 405 `method_not_allowed` with
 `Allow`. `HEAD` works where `GET` does. A trailing slash is another path. Only the listings read their query: there a
-parameter that is not known, or is given twice, is 422. Slashes in an invoice id may stand as they are or as `%2F`.
+parameter that is not known, or is given twice, is 422. Slashes in an invoice id may be sent as they are or as `%2F`.
 
 **Bodies.** One JSON object in UTF-8, as long as its operation allows, without a BOM; `Content-Type` is not checked. A
 field given twice, at any depth, is refused. Field names and strings are compared after JSON's own escapes are undone,
@@ -273,7 +273,7 @@ def _schemas() -> Schema:
 
 
 def text(value: object, indent: int = 0, taken: int = 0) -> str:
-    """JSON for people: what fits on a line stands on one. `taken` characters of the line are used already."""
+    """JSON for people: what fits on a line is on one. `taken` characters of the line are used already."""
     line = json.dumps(value, ensure_ascii=False)
     if len(line) + indent + taken <= WIDTH or not isinstance(value, dict | list) or not value:
         return line

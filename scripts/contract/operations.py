@@ -167,7 +167,7 @@ OPERATIONS: Mapping[Callable[[Call], Response], Operation] = {
     ),
     outcomes.report_outcome: Operation(
         "report",
-        "Report what became of an invoice",
+        "Report whether an invoice was paid",
         {
             201: Answer("Recorded.", outcomes.StoredOutcome, OUTCOME, RECORDED, ("history",)),
             200: Answer("Recorded before, under the same key.", outcomes.StoredOutcome, OUTCOME, REPLAYABLE),
@@ -179,7 +179,7 @@ OPERATIONS: Mapping[Callable[[Call], Response], Operation] = {
     ),
     outcomes.show_summary: Operation(
         "summary",
-        "What became of all invoices, by rule",
+        "How many invoices were paid, by rule",
         {200: Answer("This client's counts.", models.Summary, SUMMARY)},
         SUMMARY_DESCRIPTION,
     ),

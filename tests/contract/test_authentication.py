@@ -1,4 +1,4 @@
-"""Who is let in. A token is never told, and a 401 leaves no row."""
+"""Who is let in. A token is never shown, and a 401 leaves no row."""
 
 import hashlib
 

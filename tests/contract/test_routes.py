@@ -1,4 +1,4 @@
-"""Which paths and methods there are, and what becomes of the query."""
+"""Which paths and methods there are, and how the query is read."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""What becomes of a call while the database is down, frozen, full or read-only, or its role was tampered with.
+"""What happens to a call while the database is down, frozen, full or read-only, or its role was tampered with.
 
 Through the local host: the same handler, in a process of its own, whose log can be read.
 """

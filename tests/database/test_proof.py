@@ -85,17 +85,17 @@ BROKEN = [
     ("ALTER ROLE paypilot_service SUPERUSER", "attributes of the role"),
     (f"ALTER TABLE {AUDIT} OWNER TO paypilot_service", "ALTER TABLE"),
     ("ALTER TABLE paypilot.erasures OWNER TO paypilot_service", "objects that the role owns"),
-    (f"ALTER TABLE {AUDIT} DISABLE TRIGGER append_only", "owner, triggers and row-level security: all stand"),
-    (f"ALTER TABLE {AUDIT} ENABLE TRIGGER append_only", "owner, triggers and row-level security: all stand"),
-    ("DROP TRIGGER append_only ON paypilot.erasures", "owner, triggers and row-level security: all stand"),
+    (f"ALTER TABLE {AUDIT} DISABLE TRIGGER append_only", "owner, triggers and row-level security: all there"),
+    (f"ALTER TABLE {AUDIT} ENABLE TRIGGER append_only", "owner, triggers and row-level security: all there"),
+    ("DROP TRIGGER append_only ON paypilot.erasures", "owner, triggers and row-level security: all there"),
     (
         "DROP TRIGGER append_only ON paypilot.decision_outcomes; "
         "CREATE TRIGGER append_only BEFORE UPDATE ON paypilot.decision_outcomes "
         "FOR EACH STATEMENT EXECUTE FUNCTION paypilot.refuse_change(); "
         "ALTER TABLE paypilot.decision_outcomes ENABLE ALWAYS TRIGGER append_only",
-        "owner, triggers and row-level security: all stand",
+        "owner, triggers and row-level security: all there",
     ),
-    (f"DROP TRIGGER count_decision ON {AUDIT}", "owner, triggers and row-level security: all stand"),
+    (f"DROP TRIGGER count_decision ON {AUDIT}", "owner, triggers and row-level security: all there"),
     ("DROP TRIGGER count_outcome ON paypilot.decision_outcomes", "control before: its own rows are written and read"),
     (
         "CREATE RULE other AS ON INSERT TO paypilot.decision_refusals DO ALSO NOTHING",
@@ -105,7 +105,7 @@ BROKEN = [
         "CREATE VIEW paypilot.other AS SELECT * FROM paypilot.decision_audit",
         "owner, triggers and row-level security: no others",
     ),
-    (f"ALTER TABLE {AUDIT} NO FORCE ROW LEVEL SECURITY", "owner, triggers and row-level security: all stand"),
+    (f"ALTER TABLE {AUDIT} NO FORCE ROW LEVEL SECURITY", "owner, triggers and row-level security: all there"),
     ("ALTER TABLE paypilot.decision_outcomes DISABLE ROW LEVEL SECURITY", "SELECT another client's rows"),
     ("ALTER TABLE paypilot.rule_counts DISABLE ROW LEVEL SECURITY", "SELECT with no client set"),
     ("CREATE POLICY other ON paypilot.decision_refusals USING (true)", "INSERT for another client"),
@@ -115,7 +115,7 @@ BROKEN = [
         "owner, triggers and row-level security: no others",
     ),
     ("ALTER POLICY one_client ON paypilot.decision_outcomes USING (true)", "SELECT another client's rows"),
-    (f"ALTER POLICY one_client ON {AUDIT} WITH CHECK (true)", "owner, triggers and row-level security: all stand"),
+    (f"ALTER POLICY one_client ON {AUDIT} WITH CHECK (true)", "owner, triggers and row-level security: all there"),
     (
         f"ALTER TABLE {AUDIT} DISABLE ROW LEVEL SECURITY; ANALYZE {AUDIT}",
         "statistics of rows that it may not see",

@@ -1,4 +1,4 @@
-"""What stands before the harness's Postgres, since the emulator has no RDS: TLS, and the logins of RDS.
+"""The front of the harness's Postgres, since the emulator has no RDS: TLS, and the logins of RDS.
 
 RDS takes an IAM token as a cleartext password over TLS, checks its signature and the caller's policies, and lets the
 connection in. So does this, with botocore's own signature; then it passes the bytes on to a Postgres that trusts

@@ -145,7 +145,7 @@ def catalog(connection: Connection) -> Iterator[Proof]:
     yield Proof("objects that the role owns", "0", text(connection, OWNED))
     guards = set(connection.execute(GUARDS).fetchall())
     yield Proof(
-        "owner, triggers and row-level security: all stand", "none missing", _names(GUARDED - guards, "none missing")
+        "owner, triggers and row-level security: all there", "none missing", _names(GUARDED - guards, "none missing")
     )
     yield Proof("owner, triggers and row-level security: no others", "none", _names(guards - GUARDED))
     # A role may always change its own defaults. What an answer relies on, each transaction of the record sets anew.

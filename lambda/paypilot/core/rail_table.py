@@ -163,7 +163,7 @@ class RailTable:
             self._check_disposition(row)
         codes = [row["code"] for row in [*self.document["codes"], *self.document["unlisted"]]]
         if len(codes) != len(set(codes)) or len(self._rows) != len(self.document["decisions"]):
-            raise InvalidTable(f"{self.name}: a code or a row stands twice: its second could never be reached")
+            raise InvalidTable(f"{self.name}: a code or a row is listed twice: the second could never be reached")
         for row in self.document["codes"]:
             self._check_code(row)
         if unreached := self._rows.keys() - {row["row"] for row in self._codes.values()}:

@@ -1,4 +1,4 @@
-"""One connection to the database, and what becomes of it when the database doesn't answer.
+"""One connection to the database, and what happens to it when the database doesn't answer.
 
 A hung network must not hang the caller: `statement_timeout` is the server's own and says nothing while the server is
 frozen, so every wait on the socket ends at the caller's deadline.
@@ -21,7 +21,7 @@ from paypilot.record.iam_login import database_token
 
 Result = TypeVar("Result")
 
-# Its warnings show the connection: host, user and database. What they tell of is an exception here anyway.
+# Its warnings show the connection: host, user and database. What they report is an exception here anyway.
 logging.getLogger("psycopg").setLevel(logging.CRITICAL)
 
 # psycopg and libpq take no less.
