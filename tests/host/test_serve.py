@@ -370,11 +370,6 @@ def test_the_variables_of_libpq_are_ignored_and_the_embedded_postgres_is_used(st
     assert "DATABASE_URL" not in serving.log.read_text()
 
 
-def test_the_variables_of_libpq_are_ignored_beside_a_database_of_ones_own(start: Start, own: LocalPostgres) -> None:
-    serving = start(DATABASE_URL=url_of(own), **HOSTILE_LIBPQ)
-    assert serving.decide(serving.url()).status_code == 200
-
-
 def test_no_variable_of_libpq_is_left(monkeypatch: pytest.MonkeyPatch) -> None:
     for name, value in HOSTILE_LIBPQ.items():
         monkeypatch.setenv(name, value)
