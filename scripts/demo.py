@@ -24,6 +24,7 @@ from scripts.local.slice import DATABASE, SliceError, running_database
 
 ACME, ZENITH = "token-of-acme", "token-of-zenith"
 TOKENS = {ACME: "acme", ZENITH: "zenith"}
+EXPIRED = {"invoice_id": "in_1001", "failure_code": "card_expired"}
 INVALID_TOKENS = '{"sha256:not-a-digest": "acme"}'
 
 # Each table's row in words: when it was taken, and what it records. One of another table is shown by the table's name.
@@ -70,9 +71,6 @@ class Walk:
         """A superuser's connection, which sees every client's rows."""
         return psycopg.connect(self.postgres.conninfo(DATABASE), autocommit=True)
 
-    def chapter(self, title: str) -> None:
-        print(f"\n{title}")
-
     def step(
         self,
         what: str,
@@ -80,14 +78,16 @@ class Walk:
         body: object = None,
         *,
         answers: str,
-        leaves: Sequence[str] = (),
+        leaves: str = "",
+        gate: str = "",
         token: str | None = ACME,
         key: str | None = None,
         database_is_down: bool = False,
     ) -> httpx.Response:
-        """Send `request` ("METHOD /path") and compare its answer with `answers` and the new rows with `leaves`.
+        """Send `request` ("METHOD /path") and compare its answer with `answers` and the new rows with what it leaves.
 
-        `body` is sent as JSON, or as it is where it is text already.
+        That is acme's row `leaves`, or the refusal at `gate`, or none. `body` is sent as JSON, or as it is where it is
+        text already.
         """
         method, path = request.split(" ", 1)
         headers = {"authorization": f"Bearer {token}"} if token else {}
@@ -96,8 +96,15 @@ class Walk:
         response = self.client.request(method, self.url + path, headers=headers, content=content)
         if response.headers["content-type"] == "application/problem+json":
             self.codes.add(response.json()["code"])
-        self.report(what, describe(response), answers, [] if database_is_down else self.new_rows(), leaves)
+        if gate:
+            leaves = f"refusal at gate {gate}, {answers.split()[1]}"
+        rows = [] if database_is_down else self.new_rows()
+        self.report(what, describe(response), answers, rows, [f"acme: {leaves}"] if leaves else [])
         return response
+
+    def decide(self, what: str, body: object, answers: str, leaves: str = "", **named: Any) -> httpx.Response:
+        """The step `POST /decide`."""
+        return self.step(what, "POST /decide", body, answers=answers, leaves=leaves, **named)
 
     def report(self, what: str, got: str, expected: str, rows: Sequence[str], leaves: Sequence[str]) -> None:
         """Print a line for what was tried, and keep what is not as expected."""
@@ -147,32 +154,26 @@ def walk_every_gate(walk: Walk) -> None:
     """Every gate, in the order in which they are checked, on a host that knows acme's token and zenith's."""
     gates_before_the_body(walk)
     bodies(walk)
-    controls = decisions(walk)
+    decision = decisions(walk)
     bank_debits(walk)
-    controls += outcomes(walk)
+    outcome = outcomes(walk)
     database_down(walk)
     role_tampered_with(walk)
-    listings(walk, controls)
+    listings(walk, [decision, outcome])
     unwalked = {problem.code for problem in problems.ALL} - walk.codes
     walk.faults += [f"no step was answered with the code {code}" for code in sorted(unwalked)]
 
 
 def gates_before_the_body(walk: Walk) -> None:
-    walk.chapter("Route, method, token, query, Idempotency-Key")
+    print("\nRoute, method, token, query, Idempotency-Key")
     walk.step("health needs no token", "GET /health", token=None, answers="200 ok")
     walk.step("no such route", "GET /decide/now", answers="404 not_found")
     walk.step("a route by another method", "GET /decide", answers="405 method_not_allowed")
     walk.step("no token", "GET /refusals", token=None, answers="401 unauthorized")
     walk.step("a token that nobody was given", "GET /refusals", token="guess", answers="401 unauthorized")  # noqa: S106
     walk.step("a limit of 0", "GET /refusals?limit=0", answers="422 invalid_query")
-    walk.step(
-        "an Idempotency-Key of 256 characters",
-        "POST /decide",
-        {"invoice_id": "in_1001", "failure_code": "card_expired"},
-        key="k" * 256,
-        answers="422 idempotency_key_invalid",
-        leaves=["acme: refusal at gate idempotency_key, idempotency_key_invalid"],
-    )
+    too_long = {"key": "k" * 256, "gate": "idempotency_key"}
+    walk.decide("an Idempotency-Key of 256 characters", EXPIRED, "422 idempotency_key_invalid", **too_long)
 
 
 # what was tried -> the body, and the code that refuses it
@@ -183,196 +184,105 @@ BAD_BODIES: dict[str, tuple[object, str]] = {
     "a list": ([], "422 not_an_object"),
     "a field given twice": ('{"invoice_id": "in_1001", "invoice_id": "in_1002"}', "422 duplicate_field"),
     "no failure code": ({"invoice_id": "in_1001"}, "422 missing_field"),
-    "an attempt that is true": (
-        {"invoice_id": "in_1001", "failure_code": "card_expired", "attempt": True},
-        "422 invalid_type",
-    ),
-    "attempt 0": ({"invoice_id": "in_1001", "failure_code": "card_expired", "attempt": 0}, "422 invalid_value"),
-    "a field that nobody asked for": (
-        {"invoice_id": "in_1001", "failure_code": "card_expired", "amount": 4900},
-        "422 unknown_field",
-    ),
-    "a body that names its client": (
-        {"invoice_id": "in_1001", "failure_code": "card_expired", "client_id": "zenith"},
-        "422 client_id_in_body",
-    ),
+    "an attempt that is true": (EXPIRED | {"attempt": True}, "422 invalid_type"),
+    "attempt 0": (EXPIRED | {"attempt": 0}, "422 invalid_value"),
+    "a field that nobody asked for": (EXPIRED | {"amount": 4900}, "422 unknown_field"),
+    "a body that names its client": (EXPIRED | {"client_id": "zenith"}, "422 client_id_in_body"),
 }
 
 
 def bodies(walk: Walk) -> None:
-    walk.chapter("Bodies of POST /decide")
+    print("\nBodies of POST /decide")
     for what, (body, answers) in BAD_BODIES.items():
-        reason = answers.split()[1]
-        walk.step(what, "POST /decide", body, answers=answers, leaves=[f"acme: refusal at gate body, {reason}"])
+        walk.decide(what, body, answers, gate="body")
 
 
-def decisions(walk: Walk) -> list[str]:
-    """Decide, and return the ids of the controls: decisions that must not be listed as refusals."""
-    walk.chapter("Decisions")
-    expired = {"invoice_id": "in_1001", "failure_code": "card_expired"}
-    control = walk.step(
-        "control: a listed code",
-        "POST /decide",
-        expired,
-        key="try-1",
-        answers="200 request_card_update",
-        leaves=["acme: decision by card_expired, retry in 1 d"],
-    )
-    replay = walk.step(
-        "the same key, the same request",
-        "POST /decide",
-        expired,
-        key="try-1",
-        answers="200 request_card_update, replayed",
-    )
+def decisions(walk: Walk) -> str:
+    """Decide, and return the id of the control: a decision that must not be listed as a refusal."""
+    print("\nDecisions")
+    answers, row = "200 request_card_update", "decision by card_expired, retry in 1 d"
+    control = walk.decide("control: a listed code", EXPIRED, answers, row, key="try-1")
+    replay = walk.decide("the same key, the same request", EXPIRED, f"{answers}, replayed", key="try-1")
     if replay.content != control.content:
         walk.faults.append("the replay is not the first answer, byte for byte")
-    walk.step(
-        "the same key, another request",
-        "POST /decide",
-        {**expired, "attempt": 2},
-        key="try-1",
-        answers="422 idempotency_key_reused",
-        leaves=["acme: refusal at gate idempotency_key, idempotency_key_reused"],
-    )
-    walk.step(
-        "fall-through: a code that isn't listed",
-        "POST /decide",
-        {"invoice_id": "in_1002", "failure_code": "do_not_honor"},
-        answers="200 retry_and_verify",
-        leaves=["acme: decision by default, retry in 2 d"],
-    )
-    walk.step(
-        "escalation: the third attempt, a day sooner",
-        "POST /decide",
-        {"invoice_id": "in_1003", "failure_code": "insufficient_funds", "attempt": 3},
-        answers="200 wait_and_retry",
-        leaves=["acme: decision by insufficient_funds, retry in 2 d, escalated"],
-    )
-    walk.step(
-        "never: escalated, and still never",
-        "POST /decide",
-        {"invoice_id": "in_1004", "failure_code": "issuer_do_not_retry", "attempt": 9},
-        answers="200 request_new_payment_method",
-        leaves=["acme: decision by issuer_do_not_retry, never, escalated"],
-    )
+    reused = {"key": "try-1", "gate": "idempotency_key"}
+    walk.decide("the same key, another request", EXPIRED | {"attempt": 2}, "422 idempotency_key_reused", **reused)
+    unlisted = {"invoice_id": "in_1002", "failure_code": "do_not_honor"}
+    row = "decision by default, retry in 2 d"
+    walk.decide("fall-through: a code that isn't listed", unlisted, "200 retry_and_verify", row)
+    third = {"invoice_id": "in_1003", "failure_code": "insufficient_funds", "attempt": 3}
+    row = "decision by insufficient_funds, retry in 2 d, escalated"
+    walk.decide("escalation: the third attempt, a day sooner", third, "200 wait_and_retry", row)
+    never = {"invoice_id": "in_1004", "failure_code": "issuer_do_not_retry", "attempt": 9}
+    row = "decision by issuer_do_not_retry, never, escalated"
+    walk.decide("never: escalated, and still never", never, "200 request_new_payment_method", row)
     hers = walk.step("another client's invoice", "GET /decisions/in_1001", token=ZENITH, answers="404 not_found")
     nobodys = walk.step("nobody's invoice", "GET /decisions/in_9999", token=ZENITH, answers="404 not_found")
     if hers.content != nobodys.content:
         walk.faults.append("another client's invoice is not answered as nobody's")
-    return [control.json().get("decision_id")]
+    return str(control.json().get("decision_id"))
 
 
 def bank_debits(walk: Walk) -> None:
-    walk.chapter("Return codes of bank debits")
+    print("\nReturn codes of bank debits")
     for what, code, answers, row in (
         ("a code that goes again", "ach:R01", "200 wait_and_retry", "decision by ach:R01, retry in 3 d"),
         ("a code that the rail doesn't list", "ach:R99", "200 refer_to_person", "decision by ach:default, never"),
         ("no code at all", "ach:r01", "422 not_a_rail_code", "refusal at gate rules_table, not_a_rail_code"),
         ("a rail with no table to cite", "bacs:0", "422 rail_refused", "refusal at gate rules_table, rail_refused"),
     ):
-        request = {"invoice_id": "in_1005", "failure_code": code}
-        walk.step(what, "POST /decide", request, answers=answers, leaves=[f"acme: {row}"])
+        walk.decide(what, {"invoice_id": "in_1005", "failure_code": code}, answers, row)
     walk.step("a look-up needs no token", "GET /rails/ach/codes/R01", token=None, answers="200 row 1")
 
 
-def outcomes(walk: Walk) -> list[str]:
+def outcomes(walk: Walk) -> str:
     """Report outcomes, and return the id of the control."""
-    walk.chapter("Outcomes")
-    paid = {"outcome": "paid", "report_key": "report-1"}
-    control = walk.step(
-        "control: an outcome",
-        "POST /decisions/in_1001/outcome",
-        paid,
-        answers="201 paid",
-        leaves=["acme: outcome paid"],
-    )
-    walk.step("reported twice", "POST /decisions/in_1001/outcome", paid, answers="200 paid, replayed")
-    walk.step(
-        "the same report key, another outcome",
-        "POST /decisions/in_1001/outcome",
-        {**paid, "outcome": "not_paid"},
-        answers="409 report_key_reused",
-        leaves=["acme: refusal at gate report_key, report_key_reused"],
-    )
-    walk.step(
-        "unknown can't be reported",
-        "POST /decisions/in_1001/outcome",
-        {"outcome": "unknown", "report_key": "report-2"},
-        answers="422 invalid_value",
-        leaves=["acme: refusal at gate body, invalid_value"],
-    )
-    walk.step(
-        "another client's invoice",
-        "POST /decisions/in_1001/outcome",
-        paid,
-        token=ZENITH,
-        answers="404 not_found",
-    )
-    walk.step(
-        "a late truth: the bank took it back",
-        "POST /decisions/in_1001/outcome",
-        {"outcome": "not_paid", "report_key": "report-3"},
-        answers="201 not_paid",
-        leaves=["acme: outcome not_paid"],
-    )
+    print("\nOutcomes")
+
+    def report(what: str, outcome: str, number: int, answers: str, **named: Any) -> httpx.Response:
+        body = {"outcome": outcome, "report_key": f"report-{number}"}
+        return walk.step(what, "POST /decisions/in_1001/outcome", body, answers=answers, **named)
+
+    control = report("control: an outcome", "paid", 1, "201 paid", leaves="outcome paid")
+    report("reported twice", "paid", 1, "200 paid, replayed")
+    report("the same report key, another outcome", "not_paid", 1, "409 report_key_reused", gate="report_key")
+    report("unknown can't be reported", "unknown", 2, "422 invalid_value", gate="body")
+    report("another client's invoice", "paid", 1, "404 not_found", token=ZENITH)
+    report("a late truth: the bank took it back", "not_paid", 3, "201 not_paid", leaves="outcome not_paid")
     walk.step("the newest report is the outcome", "GET /decisions/in_1001", answers="200 not_paid, decisions: 1")
-    return [control.json().get("outcome_id")]
+    return str(control.json().get("outcome_id"))
 
 
 def database_down(walk: Walk) -> None:
-    walk.chapter("The database is killed")
+    print("\nThe database is killed")
     request = {"invoice_id": "in_2001", "failure_code": "generic_decline"}
+    lost: dict[str, Any] = {"answers": "503 audit_unavailable", "database_is_down": True}
     walk.postgres.kill()
-    down = walk.step(
-        "no decision without its row",
-        "POST /decide",
-        request,
-        key="try-2",
-        answers="503 audit_unavailable",
-        database_is_down=True,
-    )
+    down = walk.decide("no decision without its row", request, key="try-2", **lost)
     if "retry-after" not in down.headers:
         walk.faults.append("the 503 of a lost database has no Retry-After")
-    walk.step(
-        "no refusal without its row",
-        "POST /decide",
-        [],
-        answers="503 audit_unavailable",
-        database_is_down=True,
-    )
+    walk.decide("no refusal without its row", [], **lost)
     walk.step("health doesn't ask the database", "GET /health", answers="200 ok", database_is_down=True)
     walk.postgres.start()
     walk.report("the database is back, nothing in between", "-", "-", walk.new_rows(), [])
-    walk.step(
-        "the same key again",
-        "POST /decide",
-        request,
-        key="try-2",
-        answers="200 retry_and_verify",
-        leaves=["acme: decision by generic_decline, retry in 2 d"],
-    )
+    row = "decision by generic_decline, retry in 2 d"
+    walk.decide("the same key again", request, "200 retry_and_verify", row, key="try-2")
 
 
 def role_tampered_with(walk: Walk) -> None:
-    walk.chapter("Somebody takes a right from the service's role")
+    print("\nSomebody takes a right from the service's role")
     request = {"invoice_id": "in_2002", "failure_code": "card_details_invalid"}
     with walk.database() as connection:
         connection.execute("REVOKE INSERT (rule) ON paypilot.decision_audit FROM paypilot_service")
-    walk.step("no decision, and an alarm of its own", "POST /decide", request, answers="500 internal")
+    walk.decide("no decision, and an alarm of its own", request, "500 internal")
     with walk.database() as connection:
         connection.execute("GRANT INSERT (rule) ON paypilot.decision_audit TO paypilot_service")
-    walk.step(
-        "the right is given back",
-        "POST /decide",
-        request,
-        answers="200 request_card_update",
-        leaves=["acme: decision by card_details_invalid, never"],
-    )
+    row = "decision by card_details_invalid, never"
+    walk.decide("the right is given back", request, "200 request_card_update", row)
 
 
 def listings(walk: Walk, controls: Sequence[str]) -> None:
-    walk.chapter("What the clients may read of it")
+    print("\nWhat the clients may read of it")
     with walk.database() as connection:
         expected = {str(row[0]) for row in connection.execute(LISTED).fetchall()}
     refusals = walk.step("acme's refusals", "GET /refusals?limit=200", answers=f"200 entries: {len(expected)}")
@@ -390,16 +300,12 @@ def walk_in_a_slice() -> Walk:
         folder = Path(name)
         with running_database(folder / "database") as postgres:
             walk = Walk(postgres, client)
-            log, own = folder / "host.log", {"DATABASE_URL": postgres.conninfo(DATABASE)}
-            invalid, valid = (
-                own | {"DECISION_API_TOKEN": INVALID_TOKENS},
-                own | {"DECISION_API_TOKEN": json.dumps(TOKENS)},
-            )
+            log, database = folder / "host.log", postgres.conninfo(DATABASE)
             print("Each line: what was tried, and the answer. Each line with a +: a row that it left in the database.")
-            with running_host(log, **invalid) as (walk.url, _):
-                walk.chapter("A host whose tokens are not valid")
+            with running_host(log, DATABASE_URL=database, DECISION_API_TOKEN=INVALID_TOKENS) as (walk.url, _):
+                print("\nA host whose tokens are not valid")
                 walk.step("nobody is let in", "GET /refusals", answers="503 auth_not_configured")
-            with running_host(log, **valid) as (walk.url, _):
+            with running_host(log, DATABASE_URL=database, DECISION_API_TOKEN=json.dumps(TOKENS)) as (walk.url, _):
                 walk_every_gate(walk)
     return walk
 

@@ -17,11 +17,7 @@ ROOT = Path(__file__).parents[2]
 MUTATED = ("paypilot/core/*", "paypilot/http/*")
 # Those whose subject is mutated. The rest start processes or databases, and would be run for every change.
 TESTS = (
-    "test_canonical",
-    "test_decide",
-    "test_rail_decisions",
-    "test_rails",
-    "test_ruleset",
+    *("test_canonical", "test_card_table", "test_decide", "test_rail_decisions", "test_rail_table", "test_tables"),
     "test_wire",
 )
 
@@ -29,7 +25,6 @@ CONFIGURATION = f"""
 [tool.mutmut]
 source_paths = ["paypilot"]
 only_mutate = {list(MUTATED)}
-pytest_add_cli_args = ["-k", "not nothing_but_the_standard_library"]
 pytest_add_cli_args_test_selection = ["tests"]
 
 [tool.pytest.ini_options]

@@ -27,8 +27,8 @@ INLINE = re.findall(r"`((?:make|python3?|\.venv/\S+) [^`]+)`", re.sub(r"```.*?``
 RUN, FIRST = commands(TEXT)
 REQUESTS = [FIRST, *commands(API)]
 DOCUMENTED_URL = "http://127.0.0.1:8080"
-# Only planned: they serve without end, run this very test, or install another environment.
-LONG = {"make run", "make test", "make e2e"}
+# Only planned: they serve without end, run this very test, install another environment, or have a test of their own.
+LONG = {"make run", "make test", "make e2e", "make demo"}
 # What a newcomer's shell holds: pytest's own settings, and those of a make around it, are not in it.
 NEWCOMER = {
     name: value

@@ -55,7 +55,6 @@ class Serving:
             )
 
     def ready(self) -> str:
-        """The line that says so."""
         assert self.process.stdout is not None
         ready = self.process.stdout.readline().strip()
         assert ready, self.log.read_text()
@@ -368,11 +367,6 @@ def test_the_variables_of_libpq_are_ignored_and_the_embedded_postgres_is_used(st
     history = httpx.get(f"{url}/decisions/in_1", headers={"authorization": f"Bearer {TOKEN}"})
     assert history.json()["decisions"] == [answer.json()]
     assert "DATABASE_URL" not in serving.log.read_text()
-
-
-def test_the_variables_of_libpq_are_ignored_beside_a_database_of_ones_own(start: Start, own: LocalPostgres) -> None:
-    serving = start(DATABASE_URL=url_of(own), **HOSTILE_LIBPQ)
-    assert serving.decide(serving.url()).status_code == 200
 
 
 def test_no_variable_of_libpq_is_left(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -68,27 +68,6 @@ def test_every_tool_answers_with_sockets_that_raise(monkeypatch: pytest.MonkeyPa
         assert result.is_error is refused, (tool, arguments, result.content)
 
 
-def test_a_lookup_answers_ach_unless_another_rail_is_named() -> None:
-    ach, sepa = call(("lookup_return_code", {"code": "R11"}), ("lookup_return_code", {"code": "AM04", "rail": "sepa"}))
-    assert (ach.structured_content["rail"], ach.structured_content["row"]) == ("ach", 4)
-    assert (sepa.structured_content["rail"], sepa.structured_content["goes_again"]) == ("sepa", "yes")
-
-
-@pytest.mark.parametrize(
-    ("arguments", "name"),
-    [
-        ({"code": "r01"}, "not_a_rail_code"),
-        ({"code": "R100"}, "not_a_rail_code"),
-        ({"code": "R01", "rail": "fedwire"}, "not_found"),
-        ({"code": "0", "rail": "bacs"}, "rail_refused"),
-    ],
-)
-def test_what_has_no_answer_is_refused_by_name(arguments: dict[str, object], name: str) -> None:
-    for result in call(("lookup_return_code", arguments), ("explain", arguments)):
-        assert result.is_error
-        assert result.content[0].text.startswith(f"{name}: ")
-
-
 @pytest.mark.parametrize(
     ("tool", "arguments", "said"),
     [
@@ -98,15 +77,15 @@ def test_what_has_no_answer_is_refused_by_name(arguments: dict[str, object], nam
         ("list_decisions", {"rail": {"canary": 1}}, "invalid_arguments: rail: "),
         ("explain", {"code": "R01", "attempt": "canary"}, "invalid_arguments: attempt: "),
         ("explain", {"code": "R01", "attempt": 5_550_123}, "invalid_arguments: attempt: "),
-        ("explain", {"code": "R01", "attempt": True}, "invalid_arguments: attempt: Send an integer from 1 to 1000."),
-        ("explain", {"code": "R01", "attempt": "2"}, "invalid_arguments: attempt: Send an integer from 1 to 1000."),
-        ("explain", {"code": "R01", "attempt": 2.0}, "invalid_arguments: attempt: Send an integer from 1 to 1000."),
         ("explain", {"code": "R01", "attempt": None}, "invalid_arguments: attempt: Send an integer from 1 to 1000."),
         ("explain", {"code": ["canary"], "attempt": 0}, " attempt: "),
         ("explain", {"code": "R01", "x": "canary"}, "x: Unknown argument. Allowed: code, rail, attempt."),
         ("list_decisions", {"code": "R01"}, "code: Unknown argument. Allowed: rail."),
         ("list_decisions", {"n\x1b" + "n" * 99: 1}, "n\\u001b" + "n" * 57 + ": Unknown argument."),
         ("lookup_return_code", {"code": "canary"}, "not_a_rail_code: "),
+        ("explain", {"code": "R100"}, "not_a_rail_code: "),
+        ("explain", {"code": "0", "rail": "bacs"}, "rail_refused: "),
+        ("lookup_return_code", {"code": "R01", "rail": "fedwire"}, "not_found: "),
         ("canary", {}, "not_found: The tools are explain, list_decisions, lookup_return_code."),
     ],
 )
@@ -186,20 +165,8 @@ def test_the_witness_does_not_wait_for_a_server_that_answers_nothing() -> None:
 
 
 def test_the_wheel_holds_the_server_and_the_tables_and_runs_by_itself(tmp_path: Path) -> None:
-    run(
-        [
-            sys.executable,
-            "-m",
-            "pip",
-            "wheel",
-            "--quiet",
-            "--no-deps",
-            "--no-build-isolation",
-            "--wheel-dir",
-            tmp_path,
-            REPOSITORY / "scripts/mcp_server",
-        ]
-    )
+    pip = [sys.executable, "-m", "pip", "wheel", "--quiet", "--no-deps", "--no-build-isolation"]
+    run([*pip, "--wheel-dir", tmp_path, REPOSITORY / "scripts/mcp_server"])
     [wheel] = tmp_path.glob("*.whl")
     names = {name for name in zipfile.ZipFile(wheel).namelist() if ".dist-info/" not in name}
     assert {Path(name).parts[0] for name in names} == {"paypilot_rails_mcp"}, "it would shadow a checkout"

@@ -2,8 +2,8 @@
 
 import re
 from collections.abc import Iterator
-from html.parser import HTMLParser
 from pathlib import Path
+from xml.etree import ElementTree
 
 import anyio
 import httpx
@@ -23,30 +23,6 @@ CODES = [("ach", code) for code in ACH] + [("sepa", code) for code in SEPA]
 
 # What is compared: row, goes again, what has to change first, whether a person acts first.
 Said = tuple[int, str, str, bool]
-
-
-class Cells(HTMLParser):
-    """The text of a page's table rows, cell by cell."""
-
-    def __init__(self, text: str) -> None:
-        super().__init__()
-        self.rows: list[list[str]] = []
-        self._in_cell = False
-        self.feed(text)
-
-    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        if tag == "tr":
-            self.rows.append([])
-        if tag in {"th", "td"}:
-            self.rows[-1].append("")
-            self._in_cell = True
-
-    def handle_endtag(self, tag: str) -> None:
-        self._in_cell = self._in_cell and tag not in {"th", "td"}
-
-    def handle_data(self, data: str) -> None:
-        if self._in_cell:
-            self.rows[-1][-1] += data
 
 
 def printed(text: str, rows: list[list[str]]) -> dict[str, Said]:
@@ -72,7 +48,8 @@ def pages() -> dict[tuple[str, str], dict[str, Said]]:
 def table_rows(path: Path) -> list[list[str]]:
     text = path.read_text()
     if path.suffix == ".html":
-        return Cells(text).rows
+        tables = map(ElementTree.fromstring, re.findall("<table.*?</table>", text, re.S))
+        return [["".join(cell.itertext()) for cell in row] for table in tables for row in table.iter("tr")]
     return [line.strip("| ").split(" | ") for line in text.splitlines() if line.startswith("| ")]
 
 

@@ -3,58 +3,39 @@
 What they answer is in tests/contract/test_rails.py.
 """
 
-from typing import Any
+from types import SimpleNamespace
+from typing import NoReturn
 
-import psycopg
 import pytest
 
 from paypilot import function
 from paypilot.call import Call
 from paypilot.http.request import Request
 from paypilot.http.response import Response
-from paypilot.record.database import Database
 from paypilot.record.rows import Record
 from paypilot.routes import match_route
 from paypilot.settings import read_settings
-from support.slice import TOKEN, TOKENS, TestDatabase
-
-FAR = float("inf")
+from support.slice import TOKEN, TOKENS
 
 
 def ask(method: str, path: str, body: str = "", **headers: str) -> Response:
     """The function's own answer."""
     request = Request(method, path, "", headers, body, False, "id")
     route, parameters = match_route(method, path)
-    return function.answer(Call(route, request, parameters, function.published, Record(no_client, "")), FAR)
+    return function.answer(Call(route, request, parameters, function.published, Record(reached, "")), float("inf"))
 
 
-def no_client(work: object) -> Any:
-    raise AssertionError("a public route used the record")
+def reached(*_: object, **__: object) -> NoReturn:
+    raise LookupError("the record was reached")
 
 
-@pytest.fixture(autouse=True)
-def no_tokens_and_no_connection(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(function, "settings", read_settings({}))
-    monkeypatch.setattr(function, "database", Database(iam_login=False))
-
-
-def test_a_lookup_opens_no_database_connection(database: TestDatabase, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(function, "settings", read_settings({"DECISION_API_TOKEN": TOKENS}))
-    connect, opened = psycopg.Connection.connect, []
-
-    def counted(*args: Any, **named: Any) -> Any:
-        opened.append(named)
-        return connect(*args, **named)
-
-    monkeypatch.setattr(psycopg.Connection, "connect", counted)
+def test_a_lookup_never_reaches_the_record_and_a_decision_does(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(function, "database", SimpleNamespace(run=reached))
     for path in ("/rails", "/rails/ach", "/rails/sepa/codes/AM04", "/rails/ach/codes/R99", "/rails/bacs/codes/0"):
         assert ask("GET", path).status in {200, 422}
-    assert len(opened) == 0
-    # The control: the same function does connect where a route needs the record.
-    body = '{"invoice_id": "in_1", "failure_code": "ach:R01"}'
-    assert ask("POST", "/decide", body, authorization=f"Bearer {TOKEN}").status == 200
-    assert len(opened) == 1
-    function.database.drop()
+    monkeypatch.setattr(function, "settings", read_settings({"DECISION_API_TOKEN": TOKENS}))
+    with pytest.raises(LookupError, match="reached"):
+        ask("POST", "/decide", '{"invoice_id": "in_1", "failure_code": "ach:R01"}', authorization=f"Bearer {TOKEN}")
 
 
 @pytest.mark.parametrize("path", ["/rails/bacs/codes/0", "/rails/ach/codes/R1"])

@@ -6,8 +6,6 @@ import uuid
 from datetime import UTC, datetime
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from paypilot.core.decide import Decision, FailedPayment, decide
 from paypilot.core.rule import NotACode, TableRefuses
@@ -41,53 +39,9 @@ def test_the_bodies_of_other_failure_codes_are_what_they_were_before_the_rails()
     assert bodies.hexdigest() == "0c7083211aa0d3d70ae35d6d71a7e4e21c3c2441d0548b39b419a3bb8544f387"
 
 
-@pytest.mark.parametrize(
-    ("code", "attempt", "action", "days"),
-    [
-        ("ach:R01", 1, "wait_and_retry", 3),
-        ("ach:R09", 2, "wait_and_retry", 3),
-        ("ach:R01", 3, "request_manual_payment", None),
-        ("ach:R02", 1, "request_bank_details_update", None),
-        ("ach:R08", 1, "request_customer_instruction", None),
-        ("ach:R11", 1, "correct_and_resubmit", None),
-        ("ach:R15", 1, "refer_to_person", None),
-        ("sepa:AM04", 1, "wait_and_retry", 3),
-        ("sepa:MS03", 1, "refer_to_person", None),
-    ],
-)
-def test_a_rail_code_is_decided_by_its_row(code: str, attempt: int, action: str, days: int | None) -> None:
-    decision = decided(code, attempt)
-    assert (decision.rule, decision.matched, decision.action, decision.retry_in_days) == (code, True, action, days)
-    assert decision.rules_version == (ACH if code.startswith("ach") else SEPA).version
-
-
-@given(st.sampled_from(["R01", "R09"]), st.integers(3, 1000), st.integers(0, 1000))
-def test_no_third_reinitiation_is_ever_decided(code: str, attempt: int, prior_failures: int) -> None:
-    decision = decided(f"ach:{code}", attempt, prior_failures)
-    assert decision.retry_in_days is None
-    assert decision.action != "wait_and_retry"
-    assert decision.rail is not None
-    assert decision.rail["limit_used_up"] is True
-
-
 def test_a_high_risk_brings_a_reinitiation_one_day_sooner_as_any_other_retry() -> None:
     assert decided("ach:R01", 2, 2).retry_in_days == 2
     assert decided("sepa:AM04", 3).retry_in_days == 2
-
-
-@given(
-    st.from_regex(r"R[0-9]{2}", fullmatch=True).map("ach:{}".format)
-    | st.from_regex(r"[A-Z0-9]{4}", fullmatch=True).map("sepa:{}".format),
-    st.integers(1, 1000),
-    st.integers(0, 1000),
-)
-def test_no_code_without_a_match_is_ever_retried(code: str, attempt: int, prior_failures: int) -> None:
-    decision = decided(code, attempt, prior_failures)
-    if not decision.matched:
-        assert decision.rule == f"{code.partition(':')[0]}:default"
-        assert (decision.retry_in_days, decision.action) == (None, "refer_to_person")
-    assert decision.rail is not None
-    assert decision.matched or decision.rail["goes_again"] == "no"
 
 
 @pytest.mark.parametrize(
@@ -100,11 +54,6 @@ def test_an_invalid_code_of_a_rail_never_falls_through_to_the_card_table(code: s
 @pytest.mark.parametrize("code", ["bacs:0", "bacs:2", "bacs:anything"])
 def test_bacs_is_refused_whatever_the_code(code: str) -> None:
     assert isinstance(decide(FailedPayment("in_1001", code), TABLES), TableRefuses)
-
-
-@pytest.mark.parametrize("code", ["foo:R01", "R01", "ach", "ach/R01", "x:ach:R01"])
-def test_a_code_that_names_no_rail_is_a_card_table_s_code(code: str) -> None:
-    assert (decided(code).rule, decided(code).rail) == ("default", None)
 
 
 def test_a_rail_decision_holds_the_policy_the_risk_and_what_the_table_says() -> None:

@@ -25,25 +25,6 @@ THE_TABLE = [
     (4, "corrected_only", "our_own_entry", False, "R11"),
     (5, "no", "nothing_will", True, "R05 R07 R10 R14 R15 R16 R29"),
 ]
-NOT_ACH_CODES = [
-    "",
-    "R1",
-    "r01",
-    "X01",
-    "R100",
-    "R001",
-    " R01",
-    "R01 ",
-    "R01\n",
-    "R0\u0661",
-    "ach:R01",
-    "R01; DROP TABLE decision_audit",
-    "R01' OR '1'='1",
-    "../R01",
-    "R0x",
-    "R-1",
-    "R01\x00",
-]
 
 
 @pytest.mark.parametrize(("row", "goes_again", "changes_first", "person", "codes"), THE_TABLE)
@@ -75,18 +56,20 @@ def test_every_ach_code_hits_one_row_and_only_two_go_again_as_they_are() -> None
             assert answer["family"] is None
 
 
-@pytest.mark.parametrize("code", NOT_ACH_CODES)
-def test_what_is_no_ach_code_is_refused_by_name(code: str) -> None:
-    answer = ACH.look_up(code)
+@pytest.mark.parametrize(
+    ("rail", "code"),
+    [
+        *(
+            (ACH, code)
+            for code in ("", "R1", "r01", "X01", "R100", " R01", "R01\n", "R0\u0661", "ach:R01", "R01' OR '1")
+        ),
+        *((SEPA, code) for code in ("", "am04", "AM4", "AM004", "AM04 ", "ÄM04", "AM0\n")),
+    ],
+)
+def test_what_is_no_code_is_refused_and_says_what_one_is(rail: RailTable, code: str) -> None:
+    answer = rail.look_up(code)
     assert isinstance(answer, NotACode)
-    assert "R00 to R99" in answer.detail
-
-
-@pytest.mark.parametrize("code", ["am04", "AM4", "AM004", "AM04 ", "ÄM04", "AM0\n", ""])
-def test_what_is_no_sepa_code_is_refused_by_name(code: str) -> None:
-    answer = SEPA.look_up(code)
-    assert isinstance(answer, NotACode)
-    assert "four upper-case letters or digits" in answer.detail
+    assert {ACH: "R00 to R99", SEPA: "four upper-case letters or digits"}[rail] in answer.detail
 
 
 @given(st.text())
@@ -139,13 +122,7 @@ def test_only_r01_and_r09_carry_the_reinitiation_limit_and_it_names_its_sources(
 @pytest.mark.parametrize("code", ["R01", "R09"])
 def test_two_reinitiations_are_allowed_and_a_third_never(code: str) -> None:
     answer = ACH.answer(code)
-    assert [policy_at(answer, attempt)["retry_in_days"] for attempt in (1, 2, 3, 4, 1000)] == [
-        3,
-        3,
-        None,
-        None,
-        None,
-    ]
+    assert [policy_at(answer, attempt)["retry_in_days"] for attempt in (1, 2, 3, 1000)] == [3, 3, None, None]
     assert policy_at(answer, 3)["action"] == "request_manual_payment"
 
 

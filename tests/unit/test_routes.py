@@ -4,7 +4,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from paypilot.http.problems import MethodNotAllowed, NotFound
 from paypilot.routes import ROUTES, match_route
 
 SUMMARY, HISTORY = "GET /decisions/outcomes/summary", "GET /decisions/{invoice_id}"
@@ -36,34 +35,6 @@ def found(method: str, path: str) -> tuple[str, str]:
 )
 def test_a_path_is_its_route(method: str, path: str, route: str, invoice_id: str) -> None:
     assert found(method, path) == (route, invoice_id)
-
-
-@pytest.mark.parametrize(
-    "path", ["", "/", "/decide/", "/Decide", "/decisions", "/decisions/", "/health/", "//health", "/x"]
-)
-def test_any_other_path_is_none(path: str) -> None:
-    with pytest.raises(NotFound):
-        found("GET", path)
-
-
-@pytest.mark.parametrize(
-    ("method", "path", "allowed"),
-    [
-        ("POST", "/health", "GET, HEAD"),
-        ("GET", "/decide", "POST"),
-        ("HEAD", "/decide", "POST"),
-        ("OPTIONS", "/decide", "POST"),
-        ("POST", "/decisions/a", "GET, HEAD"),
-        ("POST", "/decisions/outcomes/summary", "GET, HEAD"),
-        ("DELETE", "/decisions/a/outcome", "GET, HEAD, POST"),
-        ("get", "/health", "GET, HEAD"),
-    ],
-)
-def test_another_method_is_told_what_is_allowed(method: str, path: str, allowed: str) -> None:
-    with pytest.raises(MethodNotAllowed) as caught:
-        found(method, path)
-    assert caught.value.headers == {"allow": allowed}
-    assert caught.value.detail == f"Allowed methods: {allowed}."
 
 
 @given(st.text())

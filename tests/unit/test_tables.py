@@ -2,8 +2,6 @@
 
 import copy
 import json
-import subprocess
-import sys
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
@@ -84,14 +82,3 @@ def test_a_rail_s_name_in_other_letters_is_meant_for_the_rail_and_refused(failur
 def test_a_rail_that_is_not_registered_is_not_found() -> None:
     assert TABLES.rail("Ach") == NoTable("The rails are ach, bacs, sepa.")
     assert TABLES.rail("card") == NoTable("The rails are ach, bacs, sepa.")
-
-
-def test_the_tables_need_nothing_but_the_standard_library() -> None:
-    program = f"""
-import sys
-sys.path.insert(0, {str(FOLDER.parents[1])!r})
-from paypilot.tables import published_tables
-published_tables().versions
-"""
-    finished = subprocess.run([sys.executable, "-I", "-S", "-c", program], capture_output=True, text=True)
-    assert finished.returncode == 0, finished.stderr

@@ -91,39 +91,6 @@ def test_fields_are_refused_in_the_order_of_their_table_and_others_after_them() 
     assert unknown.value.members["field"] == "x"
 
 
-@pytest.mark.parametrize(
-    "text", ["in/1", "a", "A:1.2_3-4", "a" * 255, "in_1/outcome", "outcomes", "outcomes/summary/x"]
-)
-def test_an_invoice_id_may_be(text: str) -> None:
-    assert is_invoice_id(text)
-    assert payment(invoice_id=text).invoice_id == text
-
-
-@pytest.mark.parametrize(
-    "text",
-    [
-        "",
-        "/a",
-        "a/",
-        "a//b",
-        "a/./b",
-        "a/../b",
-        "a/..",
-        ".a",
-        "a b",
-        "é",
-        "a\n",
-        "a" * 256,
-        "outcomes/summary",
-        "a\x00",
-    ],
-)
-def test_an_invoice_id_may_not_be(text: str) -> None:
-    assert not is_invoice_id(text)
-    with pytest.raises(problems.InvalidValue):
-        payment(invoice_id=text)
-
-
 def test_the_echoed_name_of_a_field_is_escaped_and_cut() -> None:
     with pytest.raises(problems.UnknownField) as caught:
         read_payment(request(json.dumps(GOOD | {'<é"\ud800' + "x" * 300: 1})))
@@ -226,30 +193,6 @@ def test_a_listings_query_is_read() -> None:
     assert read_page(request(), refusals.LISTING) == Page(50, None, None, b"a")
 
 
-@pytest.mark.parametrize(
-    ("query", "field"),
-    [
-        ("limit=0", "limit"),
-        ("limit=201", "limit"),
-        ("limit=", "limit"),
-        ("limit=%D9%A1", "limit"),
-        ("limit=1.0", "limit"),
-        ("limit=+1", "limit"),
-        ("limit=1&limit=1", "limit"),
-        ("cursor=", "cursor"),
-        ("cursor=x", "cursor"),
-        ("kind=refusal", "kind"),
-        ("page=2", "page"),
-        ("%00=1", "\\u0000"),
-        ("x", "x"),
-    ],
-)
-def test_a_listings_query_is_refused_by_name(query: str, field: str) -> None:
-    with pytest.raises(problems.InvalidQuery) as caught:
-        read_page(request(query=query), LISTING)
-    assert caught.value.members["field"] == field
-
-
 @given(st.text(max_size=60))
 def test_any_query_is_a_page_within_its_limits_or_refused(query: str) -> None:
     try:
@@ -336,10 +279,10 @@ def test_a_listing_takes_all_its_parameters_at_once_and_names_the_one_it_refuses
     assert read_page(request(query=f"limit=7&cursor={cursor}"), LISTING) == Page(7, last, None, b"h")
     query = f"limit=7&cursor={write_cursor(b'r', last)}&kind=refusal"
     assert read_page(request(query=query), refusals.LISTING) == Page(7, last, "refusal", b"r")
-    for refused, field in (("kind=x", "kind"), ("cursor=x", "cursor"), ("limit=x", "limit"), ("Kind=refusal", "Kind")):
+    for refused in ("kind=x", "cursor=x", "limit=x", "limit=0", "limit=201", "limit=1&limit=1", "Kind=refusal"):
         with pytest.raises(problems.InvalidQuery) as error:
             read_page(request(query=refused), refusals.LISTING)
-        assert error.value.members["field"] == field
+        assert error.value.members["field"] == refused.partition("=")[0]
         assert error.value.detail
 
 
