@@ -24,22 +24,18 @@ NOTICED = {
 
 @pytest.fixture(scope="module")
 def play(tmp_path_factory: pytest.TempPathFactory) -> Iterator[faults.Cast]:
-    """A database and a proxy before it, for every bug in turn."""
     # The bootstrap names its database in the environment, where a later test's `make run` would find it.
     with patch.dict(os.environ), faults.cast(tmp_path_factory.mktemp("faults"), "planted") as made:
         yield made
-
-
-def suffered(play: faults.Cast, fault: str, seed: str, plant: str, monkeypatch: pytest.MonkeyPatch) -> set[str]:
-    monkeypatch.setattr(faults, "RECOVERY_SECONDS", 5)
-    # Long enough to outlast the deadline twice where the fault is a freeze.
-    result = faults.suffer(play, fault, seed, workers=2, seconds=3.0 if plant == "waits for ever" else 1.0, PLANT=plant)
-    return {violation.invariant for violation in result.violations}
 
 
 @pytest.mark.parametrize("plant", PLANTS)
 def test_a_planted_bug_is_noticed_by_its_invariant(
     plant: str, play: faults.Cast, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr(faults, "RECOVERY_SECONDS", 5)
     fault, invariant = NOTICED[plant]
-    assert invariant in suffered(play, fault, f"planted-{plant}", plant, monkeypatch)
+    # Long enough to outlast the deadline twice where the fault is a freeze.
+    seconds = 3.0 if plant == "waits for ever" else 1.0
+    result = faults.suffer(play, fault, f"planted-{plant}", workers=2, seconds=seconds, PLANT=plant)
+    assert invariant in {violation.invariant for violation in result.violations}

@@ -40,7 +40,6 @@ class Gateway:
         return received
 
     def event(self, request: bytes) -> dict[str, Any]:
-        """The one event of this request."""
         self.events.clear()
         assert b"200 OK" in self.send(request)
         (event,) = self.events

@@ -55,7 +55,6 @@ class Serving:
             )
 
     def ready(self) -> str:
-        """The line that says so."""
         assert self.process.stdout is not None
         ready = self.process.stdout.readline().strip()
         assert ready, self.log.read_text()
