@@ -162,7 +162,6 @@ def differences(expected: Mapping[str, object], recorded: Mapping[str, object]) 
 
 
 def report(name: str, text: str) -> None:
-    """One labelled paragraph."""
     print(textwrap.fill(text, 100, initial_indent=f"  {name:<8}", subsequent_indent=" " * 10, break_long_words=False))
 
 

@@ -127,7 +127,6 @@ HEADER_OF_STATUS = {401: "www-authenticate", 405: "allow", 503: "retry-after"}
 
 
 def document() -> Schema:
-    """The OpenAPI 3.1 document."""
     paths: Schema = {}
     for route in ROUTES:
         method, path = route.name.split(" ")
@@ -251,7 +250,6 @@ class PlainSchema(GenerateJsonSchema):
     """No title that only repeats a name."""
 
     def field_title_should_be_set(self, schema: object) -> bool:
-        """Never."""
         return False
 
 

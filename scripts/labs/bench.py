@@ -89,7 +89,6 @@ def measure(folder: Path, only: Sequence[str], *, quick: bool) -> dict[str, Any]
 
 
 def machine() -> dict[str, Any]:
-    """What the figures were taken on."""
     models = [line for line in Path("/proc/cpuinfo").read_text().splitlines() if line.startswith("model name")]
     return {
         "at": datetime.now(UTC).isoformat(timespec="minutes"),

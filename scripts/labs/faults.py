@@ -39,14 +39,13 @@ class Result(NamedTuple):
     violations: list[Violation]
 
 
-class Cast:
-    """A database, a proxy before it, and what the workers need to find both."""
+class Cast(NamedTuple):
+    """A database, a proxy before it, and what the workers need to find both: `folder` has their notes."""
 
-    def __init__(self, server: LocalPostgres, proxy: Proxy, folder: Path) -> None:
-        self.server = server
-        self.proxy = proxy
-        self.folder = folder
-        self.environment = dict(os.environ)
+    server: LocalPostgres
+    proxy: Proxy
+    folder: Path
+    environment: Mapping[str, str]
 
     def workers(self, count: int, seed: str, **environment: str) -> "list[tuple[subprocess.Popen[str], Path]]":
         """Start workers that ask through the proxy; each with the file of its notes."""
@@ -86,7 +85,7 @@ def cast(folder: Path, seed: str) -> Iterator[Cast]:
         try:
             with contextlib.redirect_stdout(sys.stderr):
                 bootstrap(reach(server.conninfo(DATABASE)))
-            yield Cast(server, proxy, Path(notes))
+            yield Cast(server, proxy, Path(notes), dict(os.environ))
         finally:
             proxy.close()
 

@@ -162,12 +162,8 @@ def _parser(folder: Path, runs: int) -> Iterable[Finding]:
         return
     ran = subprocess.run(
         [
-            sys.executable,
-            "-m",
-            "scripts.labs.hostility.parser",
-            f"-runs={runs}",
-            f"-artifact_prefix={folder}/",
-            "-max_len=4096",
+            *(sys.executable, "-m", "scripts.labs.hostility.parser"),
+            *(f"-runs={runs}", f"-artifact_prefix={folder}/", "-max_len=4096"),
         ],
         capture_output=True,
         text=True,

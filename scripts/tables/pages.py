@@ -29,7 +29,6 @@ WORDS = {
 
 
 def cards_page(table: CardTable) -> Iterator[Block]:
-    """What the page of the card table says, in order."""
     yield Heading(1, "Card codes: what each one does")
     yield Links("PayPilot", [("PayPilot", "../README.md"), ("Which code to send", "api.md#which-code-to-send")])
     yield _question(table)
@@ -82,7 +81,6 @@ class RailPage:
         return f"{name} #{earlier + 1}" if earlier else name
 
     def blocks(self) -> Iterator[Block]:
-        """What the page says, in order."""
         document = self.rail.document
         yield Heading(1, f"{document['name']}: what may happen next to a failed debit")
         yield Links("PayPilot", [("PayPilot", "../../README.md"), ("The rails", "../rails.md")])
@@ -208,7 +206,6 @@ class RailPage:
 
 
 def pages() -> dict[Path, str]:
-    """Every page by its path."""
     tables = published_tables()
     documents = {DOCS / "cards": cards_page(tables.card)}
     documents |= {DOCS / "rails" / rail.name: RailPage(rail).blocks() for rail in tables.rails}

@@ -29,8 +29,6 @@ class Links:
 
 @dataclass(frozen=True)
 class Facts:
-    """Names and what they are."""
-
     pairs: list[tuple[str, str]]
 
 

@@ -29,8 +29,6 @@ connection = None
 
 
 class DecideRequest(BaseModel):
-    """What is asked."""
-
     model_config = ConfigDict(extra="forbid", strict=True)
 
     invoice_id: Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._:/-]{0,254}$")]
@@ -40,15 +38,11 @@ class DecideRequest(BaseModel):
 
 
 class Gate(BaseModel):
-    """One gate that was passed."""
-
     gate: str
     result: str
 
 
 class DecideResponse(BaseModel):
-    """What is answered."""
-
     decision_id: uuid.UUID
     invoice_id: str
     failure_code: str
@@ -76,34 +70,12 @@ VALUES (%s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s) RETURNING decide
 
 @app.post("/decide")
 def decide_payment(request: DecideRequest) -> DecideResponse:
-    """Decide, insert, answer."""
     payment = FailedPayment(request.invoice_id, request.failure_code, request.attempt, request.prior_failures)
     decision = decide(payment, tables)
     assert isinstance(decision, Decision)
     decision_id = uuid.uuid4()
-    row = (
-        database()
-        .execute(
-            INSERT,
-            (
-                "client-a",
-                decision_id,
-                payment.invoice_id,
-                payment.failure_code,
-                payment.attempt,
-                payment.prior_failures,
-                decision.rule,
-                decision.matched,
-                decision.action,
-                decision.tone,
-                decision.retry_in_days,
-                decision.churn_risk,
-                decision.escalated,
-                decision.rules_version,
-            ),
-        )
-        .fetchone()
-    )
+    *decided, _ = decision  # a row of the card table's, so no rail
+    row = database().execute(INSERT, ("client-a", decision_id, *payment, *decided)).fetchone()
     assert row is not None
     days = decision.retry_in_days
     metrics.add_metric("Decisions", MetricUnit.Count, 1)
@@ -142,7 +114,6 @@ def database() -> "psycopg.Connection[Any]":
 @logger.inject_lambda_context
 @metrics.log_metrics
 def handler(event: dict[str, Any], context: LambdaContext) -> dict[str, Any]:
-    """The Lambda entry point."""
     presented = event["headers"].get("authorization", "").removeprefix("Bearer ")
     if hashlib.sha256(presented.encode()).hexdigest() != token_digest:
         return Response(401, "application/json", "{}").__dict__

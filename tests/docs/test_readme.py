@@ -4,7 +4,6 @@ import json
 import os
 import re
 import shlex
-import signal
 import subprocess
 from collections.abc import Iterator
 from typing import Any
@@ -12,6 +11,7 @@ from typing import Any
 import httpx
 import pytest
 
+from support.serving import Serving
 from support.slice import ROOT
 
 TEXT = (ROOT / "README.md").read_text()
@@ -42,28 +42,12 @@ VOLATILE = re.compile(r"(\"(?:decision_id|decided_at|next_retry_at|rules_version
 @pytest.fixture(scope="module")
 def url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     """Where the README's own `make run` serves, on a free port and in a folder of its own."""
-    folder = tmp_path_factory.mktemp("readme")
-    environment = {**NEWCOMER, "PORT": "0", "PAYPILOT_DATA_DIR": str(folder / "data")}
-    with (
-        (folder / "log").open("w") as log,
-        subprocess.Popen(
-            ["bash", "-c", RUN],
-            cwd=ROOT,
-            env=environment,
-            stdout=subprocess.PIPE,
-            stderr=log,
-            text=True,
-            start_new_session=True,
-        ) as process,
-    ):
-        try:
-            assert process.stdout is not None
-            # On a fresh clone make first says what it installs.
-            ready = next((line for line in process.stdout if line.startswith("ready ")), "")
-            assert ready.endswith("token=try-me\n"), ready + (folder / "log").read_text()
-            yield ready.split()[1]
-        finally:
-            os.killpg(process.pid, signal.SIGTERM)
+    serving = Serving(tmp_path_factory.mktemp("readme") / "data", ["bash", "-c", RUN], NEWCOMER)
+    # On a fresh clone make first says what it installs.
+    ready = next(line for line in iter(serving.ready, None) if line.startswith("ready "))
+    assert ready.endswith("token=try-me")
+    yield ready.split()[1]
+    serving.end()
 
 
 def ask(url: str, line: str) -> httpx.Response:

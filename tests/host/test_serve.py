@@ -7,7 +7,7 @@ import signal
 import socket
 import subprocess
 import sys
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import httpx
@@ -19,6 +19,7 @@ from paypilot_bootstrap.migrate import ADVISORY_LOCK
 from scripts.local import checkout
 from scripts.local.postgres import LocalPostgres, ignore_libpq_environment
 from scripts.serve import data_folder
+from support.serving import Serving
 from support.slice import ROOT, TOKEN, TOKENS, blank_database, running_host, until
 
 SERVE = [sys.executable, str(ROOT / "scripts" / "serve.py")]
@@ -28,64 +29,7 @@ HOSTILE_LIBPQ = dict.fromkeys(
     [*(option.envvar.decode() for option in Conninfo.get_defaults() if option.envvar), "PGDATESTYLE", "PGTZ"],
     "nonsense",
 )
-Start = Callable[..., "Serving"]
-
-
-class Serving:
-    """A run of the host in a process group of its own, as a terminal starts one."""
-
-    def __init__(self, folder: Path, command: list[str], environment: Mapping[str, str]) -> None:
-        self.folder, self.log = folder, folder.parent / f"{folder.name}.log"
-        with self.log.open("a") as stderr:
-            self.process = subprocess.Popen(
-                command,
-                cwd=ROOT,
-                env={
-                    **os.environ,
-                    "PORT": "0",
-                    "PAYPILOT_DATA_DIR": str(folder),
-                    "DECISION_API_TOKEN": TOKEN,
-                    **environment,
-                },
-                stdin=subprocess.DEVNULL,
-                stdout=subprocess.PIPE,
-                stderr=stderr,
-                text=True,
-                start_new_session=True,
-            )
-
-    def ready(self) -> str:
-        assert self.process.stdout is not None
-        ready = self.process.stdout.readline().strip()
-        assert ready, self.log.read_text()
-        return ready
-
-    def lines(self) -> tuple[str, str]:
-        """The line that says ready, and the request to paste."""
-        ready = self.ready()
-        assert self.process.stdout is not None
-        assert self.process.stdout.readline() == "\n"
-        return ready, self.process.stdout.readline().strip()
-
-    def url(self) -> str:
-        return self.ready().split()[1]
-
-    def decide(self, url: str, invoice: str = "in_1") -> httpx.Response:
-        body = {"invoice_id": invoice, "failure_code": "card_expired"}
-        return httpx.post(f"{url}/decide", json=body, headers={"authorization": f"Bearer {TOKEN}"})
-
-    def end(self, number: int = signal.SIGTERM) -> int:
-        os.killpg(self.process.pid, number)
-        self.process.communicate(timeout=20)
-        return self.process.returncode
-
-    def refused(self) -> str:
-        """What it said, having refused to start."""
-        out, _ = self.process.communicate(timeout=30)
-        said = self.log.read_text()
-        assert (self.process.returncode, out) == (1, "")
-        assert "Traceback" not in said
-        return [line for line in said.splitlines() if not line.startswith("{")][-1]
+Start = Callable[..., Serving]
 
 
 def left_running(folder: Path) -> list[int]:
@@ -111,7 +55,7 @@ def start(tmp_path: Path) -> Iterator[Start]:
     started: list[Serving] = []
 
     def start(*, command: list[str] = SERVE, folder: str = "data", **environment: str) -> Serving:
-        started.append(Serving(tmp_path / folder, command, environment))
+        started.append(Serving(tmp_path / folder, command, os.environ, **environment))
         return started[-1]
 
     yield start

@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from scripts.labs.benchmarks import packages
-from scripts.labs.benchmarks.harness import TOKEN, Row, decide_event
+from scripts.labs.benchmarks.harness import TOKEN, Row, decide_event, medians
 from scripts.labs.benchmarks.warm import REFERENCES
 
 OURS, CONNECT_ONLY, RESOLVER = "paypilot.function.handler", "connect_only.handler", "resolver_build.handler"
@@ -113,10 +113,9 @@ def measure(starts: int) -> list[Row]:
         (("sources", OURS), ("sources", CONNECT_ONLY), "only imports psycopg and connects", ""),
         (("sources", OURS), ("compiled", OURS), "the same with bytecode", ""),
     ):
-        ours, theirs = taken[mine], taken[reference]
-        ratio = statistics.median(a / b for a, b in zip(ours, theirs, strict=True))
+        value, reference_value, ratio = medians([*zip(taken[mine], taken[reference], strict=True)])
         name = "cold start, first answer" + (", as packaged (sources only)" if mine[0] == "sources" else "")
-        rows.append(Row(name, "ms", statistics.median(ours), label, statistics.median(theirs), ratio, target))
+        rows.append(Row(name, "ms", value, label, reference_value, ratio, target))
     rows.append(Row("package as a zip", "MB", zipped / 1e6, "unzipped", on_disk / 1e6, zipped / on_disk))
     return rows
 

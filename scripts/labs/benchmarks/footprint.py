@@ -10,8 +10,6 @@ from scripts.labs.benchmarks.harness import Row, decide_event, quiet
 from scripts.local import command
 from scripts.local.events import Context
 
-ROOT = Path(__file__).parents[3]
-
 
 def measure(decisions: int) -> list[Row]:
     """Needs the environment of a bootstrapped database."""
@@ -19,7 +17,6 @@ def measure(decisions: int) -> list[Row]:
     for _ in range(3):
         output = subprocess.run(
             [sys.executable, "-m", "scripts.labs.benchmarks.footprint", str(decisions)],
-            env={**os.environ, "PYTHONPATH": ":".join([str(ROOT), *sys.path])},
             capture_output=True,
             text=True,
             check=True,

@@ -93,7 +93,7 @@ def measure(server: LocalPostgres, sizes: list[int], rounds: int) -> list[Row]:
                 pair = {"full": call(_name(size), request), "empty": call(EMPTY, beside[name])}
                 interleaved(pair, rounds // 5, f"{size}-{name}-warm-up")
                 blocks = [interleaved(pair, rounds, f"{size}-{name}-{number}") for number in range(BLOCKS)]
-                value, reference, ratio = compare(blocks, "full", "empty", 0.5)
+                value, reference, ratio = compare(blocks, "full", "empty", 50)
                 target = "<= 1.1" if size == sizes[-1] and name in {"decide", "history"} else ""
                 rows.append(Row(f"{name} at {size:,} decisions", "µs", value, "empty", reference, ratio, target))
     summaries = {row.name: row for row in rows}

@@ -46,10 +46,10 @@ class Row(NamedTuple):
 
 
 @contextlib.contextmanager
-def database(folder: Path, *options: str) -> Iterator[LocalPostgres]:
+def database(folder: Path) -> Iterator[LocalPostgres]:
     """A server with one bootstrapped database, `paypilot`, which the environment then names."""
     os.environ["DECISION_API_TOKEN"] = json.dumps({TOKEN: CLIENT})
-    with running_database(folder, *(options or SERVER_OPTIONS)) as server:
+    with running_database(folder, *SERVER_OPTIONS) as server:
         use_database(server, DATABASE)
         yield server
 
@@ -108,11 +108,6 @@ def bare_insert(connection: "psycopg.Connection[Any]", invoice_id: str, statemen
     connection.execute(statement.encode(), (CLIENT, new_id(), invoice_id, 1, 0, True, 1, False, RULES_VERSION))
 
 
-def set_client(connection: "psycopg.Connection[Any]") -> None:
-    """Let the session's statements see and write the bench's client."""
-    connection.execute("SELECT set_config('paypilot.client_id', %s, false)", (CLIENT,))
-
-
 def interleaved(calls: Mapping[str, Callable[[str], object]], rounds: int, seed: str) -> dict[str, list[float]]:
     """Each call `rounds` times, in a new random order each round: microseconds by name. A call gets a fresh word."""
     order = random.Random(seed)  # noqa: S311
@@ -128,18 +123,16 @@ def interleaved(calls: Mapping[str, Callable[[str], object]], rounds: int, seed:
     return taken
 
 
-def percentile(values: Sequence[float], fraction: float) -> float:
-    """The value below which `fraction` of `values` lie."""
-    return sorted(values)[min(len(values) - 1, int(len(values) * fraction))]
-
-
 def compare(
-    blocks: Sequence[Mapping[str, Sequence[float]]], name: str, reference: str, fraction: float
+    blocks: Sequence[Mapping[str, Sequence[float]]], name: str, reference: str, percent: int
 ) -> tuple[float, float, float]:
     """Medians over blocks of (value, reference, ratio), each block's ratio being of its own two percentiles."""
-    pairs = [(percentile(block[name], fraction), percentile(block[reference], fraction)) for block in blocks]
-    return (
-        statistics.median(pair[0] for pair in pairs),
-        statistics.median(pair[1] for pair in pairs),
-        statistics.median(pair[0] / pair[1] for pair in pairs),
+    return medians(
+        [tuple(statistics.quantiles(block[each], n=100)[percent - 1] for each in (name, reference)) for block in blocks]
     )
+
+
+def medians(pairs: Sequence[Sequence[float]]) -> tuple[float, float, float]:
+    """Medians of (value, reference, ratio), each ratio being of one pair."""
+    value, reference = map(statistics.median, zip(*pairs, strict=True))
+    return value, reference, statistics.median(ours / theirs for ours, theirs in pairs)

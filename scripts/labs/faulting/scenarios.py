@@ -8,6 +8,7 @@ import subprocess
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import NamedTuple
 
 import psycopg
 
@@ -19,14 +20,13 @@ from scripts.local.slice import DATABASE
 BROKEN_CONNECTIONS = 20
 
 
-class Stage:
+class Stage(NamedTuple):
     """What a fault is done to. `seconds` is how long it lasts."""
 
-    def __init__(self, server: LocalPostgres, proxy: Proxy, rng: random.Random, seconds: float) -> None:
-        self.server = server
-        self.proxy = proxy
-        self.rng = rng
-        self.seconds = seconds
+    server: LocalPostgres
+    proxy: Proxy
+    rng: random.Random
+    seconds: float
 
     def superuser(self) -> "psycopg.Connection[tuple[object, ...]]":
         """A connection past the proxy that sees every row."""

@@ -44,7 +44,6 @@ def question(key: str | None, invoice_id: str, number: int) -> dict[str, Any]:
 
 
 def post(token: str, path: str, body: str, headers: dict[str, str]) -> dict[str, Any]:
-    """The event of a POST."""
     headers = {"authorization": f"Bearer {token}", "content-type": "application/json", **headers}
     return event("POST", path, headers=headers, body=body.encode())
 
@@ -58,7 +57,6 @@ class Caller:
         self._handler = handler
 
     def decide(self, token: str, key: str | None, number: int) -> dict[str, Any]:
-        """One decision, keyed or not."""
         asked = question(key, f"in_{self._name}_{number}", number)
         headers = {"idempotency-key": key} if key else {}
         facts = {"kind": "decision", "client": TOKENS[token], "key": key, "invoice_id": asked["invoice_id"]}
@@ -72,7 +70,6 @@ class Caller:
         self._call(facts, post(token, f"/decisions/{invoice_id}/outcome", body, {}))
 
     def refused(self, token: str) -> None:
-        """One body that is refused."""
         facts = {"kind": "refusal", "client": TOKENS[token], "key": None, "invoice_id": None}
         self._call(facts, post(token, "/decide", "{", {}))
 
@@ -98,7 +95,6 @@ class Caller:
 
 
 def main(log: str, name: str, seed: str) -> None:
-    """Ask until standard input closes."""
     ended = threading.Event()
 
     def wait_for_the_end() -> None:

@@ -11,7 +11,7 @@ from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
 from scripts.labs.hostility import findings
-from scripts.labs.hostility.generate import CANARY, TOKENS, take
+from scripts.labs.hostility.generate import CANARY, TOKENS, Hostile
 from scripts.local import command
 from scripts.local.events import Context
 
@@ -38,8 +38,9 @@ def main(seed: str, count: str, log: str) -> None:
             found.extend(findings.of_answer(answer["statusCode"], answer["body"], event))
 
         by_hypothesis = int(count) // 20
-        for event in take(seed, int(count) - by_hypothesis):
-            ask(event)
+        hostile = Hostile(seed)
+        for _ in range(int(count) - by_hypothesis):
+            ask(hostile.event())
         _hypothesis(ask, by_hypothesis)
     print(json.dumps({"statuses": statuses, "found": found[:SHOWN]}), file=out)
 

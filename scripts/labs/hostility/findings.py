@@ -19,8 +19,6 @@ INPUT_COLUMNS = {
 
 
 class Finding(NamedTuple):
-    """What went wrong, and where."""
-
     what: str
     case: str
 
@@ -50,12 +48,10 @@ def of_rows(superuser: "psycopg.Connection[Any]") -> Iterable[Finding]:
 
 
 def of_log(name: str, text: str) -> Iterable[Finding]:
-    """No line of a log holds input or a token."""
     for line in text.splitlines():
         if any(secret in line for secret in SECRETS):
             yield Finding("a log line with input in it", f"{name}: {line[:300]}")
 
 
 def counted(statuses: Mapping[int, int]) -> str:
-    """The answers by status, for a person."""
     return ", ".join(f"{count:,} x {status}" for status, count in sorted(Counter(statuses).items()))

@@ -6,13 +6,13 @@ Every generated text holds CANARY, so that one search finds whatever leaks of it
 import base64
 import json
 import random
-from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
+
+from scripts.local.checkout import ROOT
 
 CANARY = "canary-7f3a"
 TOKENS = {"token-of-client-a": "client-a", "token-of-client-b": "client-b"}
-BAD_INPUTS = Path(__file__).parents[3] / "tests" / "contract" / "bad_inputs"
+BAD_INPUTS = ROOT / "tests" / "contract" / "bad_inputs"
 
 # What breaks parsers, loggers, databases and terminals.
 PIECES = (
@@ -41,8 +41,6 @@ HEADERS = (
 
 
 class Hostile:
-    """Generates hostile input, the same from the same seed."""
-
     def __init__(self, seed: str) -> None:
         self.rng = random.Random(seed)  # noqa: S311
         self.bodies = [file.read_bytes() for file in sorted(BAD_INPUTS.glob("*/*")) if file.is_file()]
@@ -54,7 +52,6 @@ class Hostile:
         return "".join(pieces)
 
     def value(self, depth: int = 0) -> Any:
-        """A JSON value of any kind."""
         kind = self.rng.randrange(9 if depth < 3 else 6)
         if kind < 3:
             return self.text()
@@ -147,10 +144,3 @@ class Hostile:
         lines = [f"{self.rng.choice(METHODS)} {self.rng.choice(PATHS)}?{self.text()} HTTP/{self.rng.choice('0123')}.1"]
         lines += [f"{self.rng.choice((*HEADERS, self.text()))}: {self.text()}" for _ in range(self.rng.randrange(6))]
         return "\r\n".join([*lines, "Connection: close", "", ""]).encode("utf-8", "surrogatepass") + body
-
-
-def take(seed: str, count: int) -> Iterator[dict[str, Any]]:
-    """`count` events."""
-    hostile = Hostile(seed)
-    for _ in range(count):
-        yield hostile.event()
