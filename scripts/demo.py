@@ -323,4 +323,5 @@ def main(arguments: Sequence[str] | None = None) -> None:
 
 
 if __name__ == "__main__":
-    main()
+    with command.reader_may_leave():
+        main()

@@ -141,4 +141,5 @@ def _stop(signal_number: int, frame: object) -> None:
 
 
 if __name__ == "__main__":
-    main()
+    with command.reader_may_leave():
+        main()

@@ -1,9 +1,15 @@
-"""How the programs of scripts/ read their arguments."""
+"""How the programs of scripts/ read their arguments, and how they end where nobody reads what they print."""
 
 import argparse
-from collections.abc import Sequence
+import contextlib
+import os
+import signal
+import sys
+from collections.abc import Iterator, Sequence
 
 from paypilot import __version__
+
+STANDARD_OUTPUT = 1
 
 
 def parser(description: str | None) -> argparse.ArgumentParser:
@@ -22,3 +28,14 @@ def words(description: str | None, *names: str) -> Sequence[str]:
         reader.add_argument(name)
     read = reader.parse_args()
     return [getattr(read, name) for name in names]
+
+
+@contextlib.contextmanager
+def reader_may_leave() -> Iterator[None]:
+    """End quietly, after the block has cleaned up, where the reader of standard output has gone."""
+    try:
+        yield
+    except BrokenPipeError:
+        # What is left to write has no reader, and Python would say so at the end.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), STANDARD_OUTPUT)
+        sys.exit(128 + signal.SIGPIPE)

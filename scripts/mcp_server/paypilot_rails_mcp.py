@@ -277,6 +277,7 @@ def main() -> None:
     parser.parse_args()
     # There is nothing to clean up, and the thread that waits for a line can't be cancelled.
     signal.signal(signal.SIGINT, lambda *_: os._exit(128 + signal.SIGINT))
+    signal.signal(signal.SIGPIPE, signal.SIG_DFL)  # a client that has gone reads no answer: end as other commands do
     server.run("stdio")
 
 

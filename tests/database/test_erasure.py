@@ -154,6 +154,16 @@ def test_an_erasure_waits_for_a_decision_under_way_and_erases_it(database: TestD
     assert counted(database, CLIENT) == {}
 
 
+def test_an_erasure_waits_for_a_refusal_under_way_and_erases_it(database: TestDatabase, service: Connection) -> None:
+    with ThreadPoolExecutor(1) as pool:
+        with service.transaction():
+            record_refusal(record_on(service, CLIENT), "POST /decide", InvalidJson(""))
+            erasure = pool.submit(erase, database, CLIENT)
+            waiting(database, "advisory")
+        assert erasure.result()["decision_refusals"] == 1
+    assert counted(database, CLIENT) == {}
+
+
 def test_a_report_that_waits_for_an_erasure_finds_no_decision_and_leaves_no_row(
     database: TestDatabase, service: Connection
 ) -> None:

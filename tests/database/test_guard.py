@@ -1,6 +1,7 @@
 """A table that a migration makes and guards: what the service may do with it, and what an erasure does."""
 
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 from psycopg import errors as postgres
@@ -8,7 +9,7 @@ from psycopg import errors as postgres
 from paypilot.record.database import Connection, connect
 from paypilot.record.rows import SET_CLIENT
 from paypilot_bootstrap.proof.catalog import GUARDED, GUARDS, HELD
-from support.slice import TestDatabase, decided
+from support.slice import TestDatabase, decided, waiting
 
 SCRATCH = """
 CREATE TABLE paypilot.scratch (
@@ -112,6 +113,43 @@ def test_an_erasure_removes_its_rows_before_those_that_they_refer_to(
     assert erased[0] == ("scratch", 1)
     assert ("decision_audit", 1) in erased
     assert left == [("client-b",)]
+
+
+def test_an_erasure_waits_for_a_row_under_way_and_erases_it(database: TestDatabase, service: Connection) -> None:
+    def erase() -> dict[str, int]:
+        with database.superuser() as connection:
+            rows = connection.execute("SELECT table_name, row_count::integer FROM paypilot.erase_client('client-a')")
+            return {str(table): int(str(count)) for table, count in rows.fetchall()}
+
+    with ThreadPoolExecutor(1) as pool:
+        with service.transaction():
+            service.execute(SET_CLIENT, {"client": "client-a"})
+            service.execute(OWN.encode())
+            erasure = pool.submit(erase)
+            waiting(database, "advisory")
+        assert erasure.result()["scratch"] == 2
+
+
+def test_a_row_that_waits_for_an_erasure_finds_what_it_refers_to_gone(
+    database: TestDatabase, service: Connection
+) -> None:
+    with service.transaction():
+        service.execute(SET_CLIENT, {"client": "client-a"})
+        decision = service.execute("SELECT decision_id FROM paypilot.decision_audit").fetchone()
+    assert decision is not None
+
+    def insert() -> None:
+        with service.transaction():
+            service.execute(SET_CLIENT, {"client": "client-a"})
+            service.execute("INSERT INTO paypilot.scratch (client_id, decision_id) VALUES ('client-a', %s)", decision)
+
+    with ThreadPoolExecutor(1) as pool, database.superuser() as eraser:
+        with eraser.transaction():
+            eraser.execute("SELECT paypilot.erase_client('client-a')")
+            inserted = pool.submit(insert)
+            waiting(database, "advisory")
+        with pytest.raises(postgres.ForeignKeyViolation):
+            inserted.result()
 
 
 @pytest.mark.parametrize("role", ["paypilot_service", "paypilot_eraser", "paypilot_erasure"])

@@ -119,6 +119,15 @@ def test_a_signal_while_the_database_starts_leaves_nothing_running(
     assert "Traceback" not in serving.log.read_text()
 
 
+def test_a_reader_that_has_gone_ends_it_quietly_and_stops_the_database(start: Start, made: Path) -> None:
+    serving = start(PAYPILOT_DATA_DIR=str(made))
+    assert serving.process.stdout is not None
+    serving.process.stdout.close()
+    assert serving.process.wait(timeout=30) == 128 + signal.SIGPIPE
+    assert left_running(made) == []
+    assert [line for line in serving.log.read_text().splitlines() if not line.startswith("{")] == []
+
+
 def test_a_second_signal_does_not_cut_off_what_stops_the_database(start: Start, made: Path) -> None:
     serving = start(PAYPILOT_DATA_DIR=str(made))
     serving.url()

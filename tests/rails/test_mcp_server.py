@@ -2,6 +2,7 @@
 
 import os
 import re
+import signal
 import socket
 import subprocess
 import sys
@@ -128,6 +129,16 @@ def test_every_code_of_every_rail_can_be_explained() -> None:
     for (_, arguments), result in zip(asked, call(*asked), strict=True):
         assert not result.is_error, (arguments, result.content)
         assert arguments["code"] in result.structured_content["text"]
+
+
+def test_a_client_that_reads_no_answer_ends_it_quietly() -> None:
+    reading, writing = os.pipe()
+    os.close(reading)
+    result = subprocess.run(
+        [sys.executable, paypilot_rails_mcp.__file__], input=b"no message\n", stdout=writing, stderr=subprocess.PIPE
+    )
+    os.close(writing)
+    assert (result.returncode, result.stderr) == (-signal.SIGPIPE, b"")
 
 
 def test_the_witness_holds_on_the_server_that_clients_are_told_to_start() -> None:

@@ -2,6 +2,7 @@
 
 import os
 import re
+import signal
 import subprocess
 import sys
 
@@ -33,6 +34,15 @@ def test_the_demo_finds_what_it_expects_at_every_gate_in_lines_that_fit() -> Non
     assert run.returncode == 0, run.stdout + run.stderr
     assert re.search(r"^\d+ steps, \d+ rows, as expected; neither control is listed as a refusal\.$", run.stdout, re.M)
     assert max(len(line) for line in run.stdout.splitlines()) <= 100
+
+
+def test_a_reader_that_has_gone_ends_it_quietly() -> None:
+    reading, writing = os.pipe()
+    os.close(reading)
+    demo_run = [sys.executable, ROOT / "scripts" / "demo.py"]
+    result = subprocess.run(demo_run, stdout=writing, stderr=subprocess.PIPE, text=True)
+    os.close(writing)
+    assert (result.returncode, result.stderr) == (128 + signal.SIGPIPE, "")
 
 
 def test_the_demo_names_a_missing_row_an_unexpected_row_and_a_failed_control(

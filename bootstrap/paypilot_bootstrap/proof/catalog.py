@@ -17,6 +17,9 @@ GRANTED: frozenset[tuple[str, str, str]] = frozenset(
     }
 )
 
+# The trigger that counts a table's rows. It waits for an erasure too, so these tables need no wait_for_erasure.
+COUNTED = {"decision_audit": "count_decision", "decision_outcomes": "count_outcome"}
+
 # How rows are guarded: by what the triggers and policies are, not only by their names. No more of them, and no fewer.
 GUARDED: frozenset[tuple[str, str]] = frozenset(
     {
@@ -41,7 +44,16 @@ GUARDED: frozenset[tuple[str, str]] = frozenset(
                 f"A CREATE TRIGGER {function} AFTER INSERT ON paypilot.{table} "
                 f"FOR EACH ROW EXECUTE FUNCTION paypilot.{function}()",
             )
-            for table, function in (("decision_audit", "count_decision"), ("decision_outcomes", "count_outcome"))
+            for table, function in COUNTED.items()
+        ),
+        *(
+            (
+                table,
+                f"A CREATE TRIGGER wait_for_erasure BEFORE INSERT ON paypilot.{table} "
+                "FOR EACH ROW EXECUTE FUNCTION paypilot.wait_for_erasure()",
+            )
+            for table in APPEND_ONLY
+            if table not in COUNTED
         ),
     }
 )

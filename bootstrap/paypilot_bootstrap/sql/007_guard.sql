@@ -1,6 +1,19 @@
 -- A new table of the record takes one CREATE TABLE and, by the owner, one SELECT paypilot.guard('its name').
 SET LOCAL ROLE paypilot_owner;
 
+-- A row that is under way when its client is erased comes first, and is erased; a new one waits. Decisions and reports
+-- take the same lock where they are counted. Before the row: else it could hold one that the erasure waits for.
+CREATE FUNCTION paypilot.wait_for_erasure() RETURNS trigger LANGUAGE plpgsql SET search_path = '' AS $$
+BEGIN
+    PERFORM pg_advisory_xact_lock_shared(hashtextextended(NEW.client_id, 0));
+    RETURN NEW;
+END
+$$;
+REVOKE ALL ON FUNCTION paypilot.wait_for_erasure() FROM PUBLIC;
+CREATE TRIGGER wait_for_erasure BEFORE INSERT ON paypilot.decision_refusals
+    FOR EACH ROW EXECUTE FUNCTION paypilot.wait_for_erasure();
+ALTER TABLE paypilot.decision_refusals ENABLE ALWAYS TRIGGER wait_for_erasure;
+
 -- Append-only, one client's rows at a time, and erased with its client: what 002, 003 and 005 wrote out for each table.
 -- The service supplies the columns that have no default: not seq, and no time.
 CREATE FUNCTION paypilot.guard(table_name text) RETURNS void LANGUAGE plpgsql SET search_path = '' AS $$
@@ -18,6 +31,10 @@ BEGIN
         'CREATE TRIGGER append_only BEFORE UPDATE OR DELETE OR TRUNCATE ON paypilot.%I '
         'FOR EACH STATEMENT EXECUTE FUNCTION paypilot.refuse_change()', table_name);
     EXECUTE format('ALTER TABLE paypilot.%I ENABLE ALWAYS TRIGGER append_only', table_name);
+    EXECUTE format(
+        'CREATE TRIGGER wait_for_erasure BEFORE INSERT ON paypilot.%I '
+        'FOR EACH ROW EXECUTE FUNCTION paypilot.wait_for_erasure()', table_name);
+    EXECUTE format('ALTER TABLE paypilot.%I ENABLE ALWAYS TRIGGER wait_for_erasure', table_name);
     EXECUTE format('GRANT SELECT, INSERT (%s) ON paypilot.%I TO paypilot_service', supplied, table_name);
     EXECUTE format('GRANT SELECT, DELETE ON paypilot.%I TO paypilot_erasure', table_name);
 END
@@ -67,7 +84,7 @@ BEGIN
     IF current_setting('transaction_isolation') <> 'read committed' THEN
         RAISE EXCEPTION 'a client is erased under READ COMMITTED' USING ERRCODE = 'feature_not_supported';
     END IF;
-    -- Decisions and reports of this client that are under way come first, and are erased; new ones wait.
+    -- Rows of this client that are under way come first, and are erased; new ones wait.
     PERFORM pg_advisory_xact_lock(hashtextextended(client, 0));
     PERFORM set_config('paypilot.client_id', client, true);
     erasure := nextval('paypilot.erasure_ids');
