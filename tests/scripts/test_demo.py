@@ -39,7 +39,7 @@ def test_the_demo_finds_what_it_expects_at_every_gate_in_lines_that_fit() -> Non
 def test_a_reader_that_has_gone_ends_it_quietly() -> None:
     reading, writing = os.pipe()
     os.close(reading)
-    demo_run = [sys.executable, ROOT / "scripts" / "demo.py"]
+    demo_run = [sys.executable, str(ROOT / "scripts" / "demo.py")]
     result = subprocess.run(demo_run, stdout=writing, stderr=subprocess.PIPE, text=True)
     os.close(writing)
     assert (result.returncode, result.stderr) == (128 + signal.SIGPIPE, "")
