@@ -35,6 +35,7 @@ def reader_may_leave() -> Iterator[None]:
     """End quietly, after the block has cleaned up, where the reader of standard output has gone."""
     try:
         yield
+        sys.stdout.flush()
     except BrokenPipeError:
         # What is left to write has no reader, and Python would say so at the end.
         os.dup2(os.open(os.devnull, os.O_WRONLY), STANDARD_OUTPUT)
